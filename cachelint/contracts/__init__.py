@@ -1,0 +1,1 @@
+"""What each release of transformers does: looked up by release range, never by user code."""

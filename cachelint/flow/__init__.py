@@ -1,0 +1,1 @@
+"""The abstract interpreter: what values user code can hold, and the events that rules judge."""

@@ -1,0 +1,191 @@
+"""One module analysed: which functions matter, in which order they are interpreted, and what they tell."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from cachelint.flow.events import Event
+from cachelint.flow.interpreter import Interpreter, generalise
+from cachelint.flow.machine import Numbering, OutOfSteps
+from cachelint.flow.project import Class, Function, Module, Project
+from cachelint.flow.state import Cell, State
+from cachelint.flow.values import UNKNOWN, Value, ref
+
+MAX_CALLER_LEVELS = 3
+MAX_ROOTS = 200
+MAX_METHODS = 24
+CLASS_ROUNDS = 3
+_OWN_ATTRIBUTE = re.compile(r"\bself\.(\w+)")
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the flow found in a module: events in source order, and where it had to give up."""
+
+    events: list[Event] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
+
+
+class Analysis:
+    """The analysis of one module for events that the pattern `triggers` hints at."""
+
+    def __init__(self, project: Project, module: Module, releases: int, triggers: re.Pattern[str]) -> None:
+        self.project = project
+        self.module = module
+        self.releases = releases
+        self.triggers = triggers
+        self.numbering = Numbering()
+        self.findings = Findings()
+        self._classes: dict[Class, State | None] = {}
+        self._own: list[tuple[Function | None, Event]] = []
+        self._inlined: set[Function] = set()
+
+    def run(self) -> Findings:
+        """Interpret what matters and give the events."""
+        for function in self._roots():
+            self._run_function(function)
+        if self._top_level_matters():
+            self._run_module()
+        # A function that is called in sight is judged by its callers.
+        for root, event in self._own:
+            if event.calls is not None or root not in self._inlined:
+                self.findings.events.append(event)
+        return self.findings
+
+    # What matters
+
+    def _roots(self) -> list[Function]:
+        """The functions that hold a trigger, and those that call them, in source order."""
+        every = list(self.module.roots())
+        chosen = [function for function in every if self.triggers.search(function.text)]
+        names = {function.name for function in chosen}
+        for _ in range(MAX_CALLER_LEVELS):
+            if not names:
+                break
+            pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b\s*[(,)]")
+            names = set()
+            for function in every:
+                if function not in chosen and pattern.search(function.text):
+                    chosen.append(function)
+                    names.add(function.name)
+        chosen.sort(key=lambda function: function.skeleton.start)
+        return chosen[:MAX_ROOTS]
+
+    def _top_level_matters(self) -> bool:
+        names = {function.name for function in self._roots()}
+        for start, end, bound in self.module.skeleton.statements:
+            if bound is None or isinstance(bound, tuple):
+                text = self.module.text(start, end)
+                if self.triggers.search(text) or any(re.search(rf"\b{re.escape(n)}\(", text) for n in names):
+                    return True
+        return False
+
+    # Running
+
+    def _run_function(self, function: Function) -> None:
+        interpreter = Interpreter(self.project, self.releases, self.numbering)
+        state = self._entry(function, interpreter)
+        receiver = self._receiver(function, state)
+        self._attempt(interpreter, function, state, receiver)
+        self._take(interpreter, function)
+
+    def _attempt(self, interpreter: Interpreter, function: Function, state: State, receiver: Value) -> State | None:
+        try:
+            return interpreter.run_function(function, state, receiver)
+        except (OutOfSteps, RecursionError, cst.ParserSyntaxError) as error:
+            why = {OutOfSteps: "too many steps", RecursionError: "nested too deep"}.get(type(error), "not parsed")
+            place = f"{self.module.path}:{function.skeleton.start}: `{function.name}` ({why})"
+            if place not in self.findings.unfinished:
+                self.findings.unfinished.append(place)
+            return None
+
+    def _run_module(self) -> None:
+        interpreter = Interpreter(self.project, self.releases, self.numbering)
+        try:
+            interpreter.run_module(self.module, interpreter.start())
+        except (OutOfSteps, RecursionError, cst.ParserSyntaxError):
+            self.findings.unfinished.append(f"{self.module.path}: the top level")
+        self._take(interpreter, None)
+
+    def _take(self, interpreter: Interpreter, root: Function | None) -> None:
+        self._inlined |= interpreter.inlined - {root}
+        self._own.extend((root, event) for event in interpreter.events.values())
+
+    # Classes
+
+    def _entry(self, function: Function, interpreter: Interpreter) -> State:
+        if function.cls is None or function.is_static or function.is_class_method:
+            return interpreter.start()
+        known = self._class_state(function.cls, function)
+        return known.copy() if known is not None else interpreter.start()
+
+    def _receiver(self, function: Function, state: State) -> Value:
+        if function.cls is None or function.is_static or function.is_class_method:
+            return UNKNOWN
+        oid = self._self(function.cls)
+        if oid not in state.heap:
+            state.heap[oid] = Cell(kind="instance", name="self", cls=function.cls)
+            Interpreter(self.project, self.releases, self.numbering).own_cache(oid, function.cls, state)
+        return ref(oid)
+
+    def _self(self, cls: Class) -> int:
+        key = ("self", cls.module.path, cls.skeleton.start)
+        return self.numbering.objects.setdefault(key, self.numbering.serial())
+
+    def _class_state(self, cls: Class, root: Function) -> State | None:
+        """What the attributes of an instance can hold before any of its methods: a fixpoint over those."""
+        if cls in self._classes:
+            return self._classes[cls]
+        self._classes[cls] = None
+        kept = self._attributes_that_matter(cls)
+        methods = self._methods_that_store(cls, kept)
+        summary: State | None = None
+        for round_number in range(CLASS_ROUNDS):
+            before = summary
+            for method in methods:
+                summary = self._after_method(cls, method, kept, summary, widen=round_number > 0)
+            self._classes[cls] = summary
+            if summary is None or (before is not None and before.heap == summary.heap):
+                break
+        return summary
+
+    def _after_method(
+        self, cls: Class, method: Function, kept: frozenset[str], summary: State | None, *, widen: bool
+    ) -> State | None:
+        interpreter = Interpreter(self.project, self.releases, self.numbering)
+        state = summary.copy() if summary is not None else interpreter.start()
+        receiver = self._receiver(method, state) if method.cls is cls else ref(self._self(cls))
+        if self._self(cls) not in state.heap:
+            state.heap[self._self(cls)] = Cell(kind="instance", name="self", cls=cls)
+        after = self._attempt(interpreter, method, state, receiver)
+        if after is None:
+            return summary
+        after.releases = self.releases
+        left = generalise(interpreter, cls, self._self(cls), kept, after)
+        return interpreter.join(summary, left, ("class", cls.module.path, cls.name), widen=widen)
+
+    def _attributes_that_matter(self, cls: Class) -> frozenset[str]:
+        found: set[str] = set()
+        for each in cls.ancestry[0]:
+            for method in each.skeleton.methods.values():
+                text = each.module.text(method.start, method.end)
+                if self.triggers.search(text):
+                    found.update(_OWN_ATTRIBUTE.findall(text))
+        return frozenset(found)
+
+    def _methods_that_store(self, cls: Class, kept: frozenset[str]) -> list[Function]:
+        if not kept:
+            return []
+        names = "|".join(map(re.escape, sorted(kept)))
+        stores = re.compile(rf"\bself\.(?:{names})\b\s*(?:[-+*/%&|^]?=(?!=)|:|,)|\bsetattr\(")
+        found: list[Function] = []
+        for each in cls.ancestry[0]:
+            for skeleton in each.skeleton.methods.values():
+                function = each.module.function(skeleton, each)
+                if stores.search(function.text) and not (function.is_static or function.is_class_method):
+                    found.append(function)
+        found.sort(key=lambda function: function.name != "__init__")
+        return found[:MAX_METHODS]

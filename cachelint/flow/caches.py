@@ -1,0 +1,279 @@
+"""What happens to a KV cache: made, filled, recorded, cropped, given away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from cachelint.flow.arguments import Arguments
+from cachelint.flow.events import Amount, Crop
+from cachelint.flow.library import ANY_LAYERS, CACHE_CLASSES
+from cachelint.flow.narrowing import Narrowing
+from cachelint.flow.numbers import DIMENSION, Linear
+from cachelint.flow.state import Cache, Cell, State
+from cachelint.flow.values import NONE, UNKNOWN, Const, Method, Num, Value, ref
+
+_CACHE_KEYWORDS = ("past_key_values", "past_key_value")
+_METHODS = frozenset(
+    [
+        "crop",
+        "get_seq_length",
+        "activate_past_recording",
+        "reset",
+        "update",
+        "reorder_cache",
+        "get_max_length",
+        "get_max_cache_shape",
+        "get_usable_length",
+        "to_legacy_cache",
+        "batch_repeat_interleave",
+        "batch_select_indices",
+        "batch_split",
+        "get_mask_sizes",
+    ]
+)
+_ANY_RECORDING = frozenset({"no", "before", "late"})
+
+
+class Caches(Narrowing):
+    """Transfer functions of the library's caches."""
+
+    # Made
+
+    def make_cache(self, oid: int, name: str, args: Arguments, node: cst.CSTNode, state: State) -> None:
+        """Put a cache that the constructor of class `name` makes at `oid`."""
+        known = CACHE_CLASSES[name]
+        config = args.keywords.get("config")
+        layers, sure, made = known.layers, True, f"`{name}()` makes the cache"
+        if known.with_config is not None and (args.hidden or (config is not None and config.const() is not None)):
+            layers, sure = known.with_config, False
+            made = f"`{name}(config=…)` makes a layer for each of the model's layer types"
+        halves = [cache for value in args.args for _, cache in self.caches(value, state)]
+        if name == "EncoderDecoderCache" and halves:
+            layers, sure = halves[0].layers, halves[0].sure
+        filled = bool(args.args) and name != "EncoderDecoderCache" and "static" not in layers
+        cache = Cache(
+            classes=frozenset({name}) if name != "Cache" else frozenset(),
+            layers=layers,
+            sure=sure,
+            seen=bool(layers),
+            length=self.length_form(state) if filled or args.hidden else Linear(),
+            trail=self.step(node, made),
+        )
+        state.heap[oid] = Cell(name=name, cache=cache)
+
+    def cache_from_library(self, name: str, last: str, args: Arguments, node: cst.Call, state: State) -> Value:
+        """The value of calling a cache class or one of its class methods."""
+        oid = self.place(self.site(node))
+        if last == name:
+            self.make_cache(oid, name, args, node, state)
+            return ref(oid)
+        if last not in ("from_legacy_cache", "from_batch_splits"):
+            return self.fresh(state)
+        known = CACHE_CLASSES[name]
+        cache = Cache(
+            frozenset({name}),
+            known.layers,
+            sure=True,
+            seen=True,
+            length=self.length_form(state),
+            trail=self.step(node, f"`{name}.{last}()` makes the cache"),
+        )
+        state.heap[oid] = Cell(name=name, cache=cache)
+        return ref(oid)
+
+    # Filled
+
+    def forward(
+        self, receiver: Value, args: Arguments, node: cst.Call, state: State, *, generates: bool = False
+    ) -> Value:
+        """A call that runs a model, or is taken for one because a cache is passed as one is to a model."""
+        model = self._is_model(receiver, state)
+        given = UNKNOWN
+        for keyword in (*_CACHE_KEYWORDS, *(("cache",) if model or generates else ())):
+            given = given.union(args.keywords.get(keyword, UNKNOWN))
+        given = given.without((Const(None),))
+        if model:
+            for value in args.args:
+                if self.caches(value, state):
+                    given = given.union(value)
+        self._reveal(given, node, state)
+        self._fill(given, args, node, state)
+        taken = {oid for oid, _ in self.caches(given, state)}
+        for oid in self.reachable(args.all(), state):
+            if oid not in taken and state.heap[oid].cache is not None:
+                self.give_away(oid, node, state)
+        output = self.place(self.site(node))
+        cell = Cell(kind="output", name="output")
+        if given.atoms and self.caches(given, state):
+            cell = cell.with_field("past_key_values", given).with_field("cache", given)
+        elif (model or generates) and not given.atoms and not args.hidden:
+            made = self._made_by_model(receiver, node, state)
+            cell = cell.with_field("past_key_values", made).with_field("cache", made)
+        state.heap[output] = cell
+        return ref(output)
+
+    @staticmethod
+    def _is_model(receiver: Value, state: State) -> bool:
+        return any(state.heap[atom.oid].kind == "model" for atom in receiver.refs() if atom.oid in state.heap)
+
+    def _reveal(self, given: Value, node: cst.CSTNode, state: State) -> None:
+        """Whatever is passed as `past_key_values` is a KV cache."""
+        for atom in given.refs():
+            cell = state.heap[atom.oid]
+            if cell.cache is None and not cell.denied and cell.kind == "":
+                cache = Cache(
+                    length=self.length_form(state),
+                    recording=_ANY_RECORDING,
+                    trail=self.step(node, "is passed to a model as its KV cache"),
+                )
+                state.heap[atom.oid] = replace(cell, cache=cache)
+
+    def _fill(self, given: Value, args: Arguments, node: cst.Call, state: State) -> None:
+        caches = self.caches(given, state)
+        for oid, cache in caches:
+            grown = self.symbol(name="new tokens")
+            state.ranges[grown] = DIMENSION
+            recording = frozenset("before" if r == "late" else r for r in cache.recording)
+            if "assistant_model" in args.keywords:
+                recording |= _ANY_RECORDING
+            filled = replace(
+                cache,
+                length=cache.length + Linear.of(grown),
+                recording=recording,
+                filled=self.step(node, "fills the cache"),
+            )
+            self.set_cache(state, oid, filled, weak=len(caches) > 1)
+
+    def _made_by_model(self, receiver: Value, node: cst.CSTNode, state: State) -> Value:
+        oid = self.place((self.site(node), "made"))
+        known = self._is_model(receiver, state)
+        cache = Cache(
+            layers=ANY_LAYERS if known else frozenset(),
+            seen=known,
+            length=self.length_form(state, least=1),
+            trail=self.step(node, "the model makes and fills a cache of its own"),
+        )
+        state.heap[oid] = Cell(cache=cache)
+        return ref(oid)
+
+    def give_away(self, oid: int, node: cst.CSTNode, state: State) -> None:
+        """Something unseen gets the cache: its length and recording are no longer known."""
+        cell = state.heap[oid]
+        assert cell.cache is not None
+        cache = replace(cell.cache, length=self.length_form(state), recording=_ANY_RECORDING)
+        state.heap[oid] = replace(cell, cache=cache)
+
+    # Methods
+
+    def method_value(self, receiver: Value, name: str, state: State) -> Value | None:
+        """A cache's method, not yet called."""
+        if name in _METHODS and self.caches(receiver, state):
+            return Value((Method(receiver, name),))
+        return None
+
+    def cache_method(self, oid: int, name: str, args: Arguments, node: cst.Call, state: State) -> Value:
+        """The value of calling a method that the library defines on caches."""
+        cache = state.heap[oid].cache
+        assert cache is not None
+        if name == "get_seq_length":
+            return Value((Num(cache.length, trail=self.step(node, "the length of the cache here")),))
+        if name == "crop":
+            self.crop(oid, args, node, state)
+            return NONE
+        if name == "activate_past_recording":
+            empty = state.range(cache.length).hi == 0
+            recorded = replace(cache, recording=frozenset({"before" if empty else "late"}))
+            state.heap[oid] = replace(state.heap[oid], cache=recorded)
+            return NONE
+        if name == "reset":
+            state.heap[oid] = replace(state.heap[oid], cache=replace(cache, length=Linear()))
+            return NONE
+        if name == "update":
+            self._fill(ref(oid), args, node, state)
+            return self.fresh(state)
+        if name == "to_legacy_cache":
+            return self.fresh(state, denied=True)
+        for other in self.reachable(args.all(), state):
+            if other != oid and state.heap[other].cache is not None:
+                self.give_away(other, node, state)
+        return self.fresh(state, name)
+
+    # Cropped
+
+    def crop(self, oid: int, args: Arguments, node: cst.Call, state: State, *, quiet: bool = False) -> None:
+        """A `crop`: the event for the rules, and the length that is left."""
+        cache = state.heap[oid].cache
+        assert cache is not None
+        plain = len(args.nodes) == 1 and not args.nodes[0].star and not args.hidden
+        value = args.args[0] if args.args else next(iter(args.keywords.values()), None)
+        amount = self.amount(value, cache, state) if value is not None else None
+        if not quiet:
+            argument = args.nodes[0] if plain else None
+            event = Crop(
+                self.unit,
+                node,
+                self.calls,
+                state.releases,
+                cache,
+                node.func.value if isinstance(node.func, cst.Attribute) else None,
+                argument.value if argument else None,
+                argument.keyword.value if argument and argument.keyword else None,
+                amount,
+                state.range(cache.length),
+                self._names(state),
+            )
+            self.emit(event, oid)
+        length = self._cropped_length(cache, amount, state)
+        self.set_cache(state, oid, replace(cache, length=length))
+
+    def amount(self, value: Value, cache: Cache, state: State) -> Amount | None:
+        """What the argument of a crop can be; None where it is no number."""
+        known = self.num(value, state)
+        if known is None:
+            numbers = [atom for atom in value.atoms if isinstance(atom, Num)]
+            known = numbers[0] if len(numbers) == 1 else Num(Linear.of(self.symbol()))
+        form, length = known.form, cache.length
+        trail = known.trail
+        if trail is None:
+            trail = next((state.heap[a.oid].trail for a in value.refs() if a.oid in state.heap), None)
+        rest, taken = form + length, length - form
+        in_rest = len(rest.terms) < len(form.terms)
+        in_rest = in_rest or any(factor < 0 and symbol in self.lengths for symbol, factor in form.terms)
+        in_taken = bool(length.terms) and len(taken.terms) < len(form.terms)
+        in_taken = in_taken or (bool(length.terms) and form.terms == length.terms)
+        return Amount(
+            form,
+            state.range(form),
+            known.negated,
+            rest if in_rest else None,
+            state.range(rest) if in_rest else None,
+            taken if in_taken else None,
+            state.range(taken) if in_taken else None,
+            trail,
+        )
+
+    def _names(self, state: State) -> dict[Linear, str]:
+        """The local names that hold a number, by its form."""
+        found: dict[Linear, str] = {}
+        for name, value in state.frames.get(self.frame.number, {}).items():
+            known = self.num(value, state) if name.isidentifier() and len(value.atoms) == 1 else None
+            if known is not None and known.form.terms:
+                found.setdefault(known.form, name)
+        return found
+
+    def _cropped_length(self, cache: Cache, amount: Amount | None, state: State) -> Linear:
+        if amount is None:
+            return self.length_form(state)
+        if amount.is_zero:
+            return self.length_form(state)
+        if amount.removes:
+            return cache.length + amount.form
+        if amount.surely_positive and amount.taken_range is not None and (amount.taken_range.lo or -1) >= 0:
+            return amount.form
+        form = self.length_form(state)
+        state.assume(cache.length - form)
+        if amount.surely_positive:
+            state.assume(amount.form - form)
+        return form

@@ -1,0 +1,386 @@
+"""Calls: project functions by their bodies, library calls by what is known of them, the rest by caution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import libcst as cst
+
+from cachelint.flow.arguments import Arguments
+from cachelint.flow.builtins import LIBRARY, Builtins
+from cachelint.flow.expressions import become
+from cachelint.flow.library import (
+    VERSION_PARSERS,
+    VERSION_READERS,
+    cache_class,
+    is_config_class,
+    is_model_class,
+    is_pure,
+)
+from cachelint.flow.machine import MAX_DEPTH
+from cachelint.flow.project import Class
+from cachelint.flow.state import ANY_ITEM, Cell, Key, State
+from cachelint.flow.values import (
+    NONE,
+    UNKNOWN,
+    Atom,
+    Cls,
+    Const,
+    Func,
+    Lib,
+    Method,
+    Num,
+    Partial,
+    Ref,
+    Step,
+    Trail,
+    Tup,
+    Value,
+    Version,
+    ref,
+)
+
+_SAME_MODEL = frozenset(
+    ["to", "eval", "train", "cuda", "cpu", "half", "float", "bfloat16", "requires_grad_", "compile"]
+)
+
+
+class Calls(Builtins):
+    """Evaluation of calls."""
+
+    def invoke(self, node: cst.Call, state: State) -> Value:
+        """The value of a call, with what it does to its arguments done to the state."""
+        if isinstance(node.func, cst.Name) and node.func.value == "super":
+            return self._super(node, state)
+        if isinstance(node.func, cst.Attribute):
+            receiver = self.eval(node.func.value, state)
+            name = node.func.attr.value
+            path = self.path(node.func.value)
+            if path:
+                receiver = self.as_cache(path, receiver, state, node.func.value)
+            args = self.arguments(node, state)
+            return self.call_methods(receiver, name, args, node, state)
+        callee = self.eval(node.func, state)
+        return self.call(callee, self.arguments(node, state), node, state)
+
+    def arguments(self, node: cst.Call, state: State) -> Arguments:
+        """The arguments, evaluated in their order."""
+        found = Arguments(nodes=list(node.args))
+        for arg in node.args:
+            value = self.eval(arg.value, state)
+            if arg.star == "*":
+                self._spread(value, found)
+            elif arg.star == "**":
+                self._spread_keywords(value, found, state)
+            elif arg.keyword is not None:
+                found.keywords[arg.keyword.value] = value
+            elif found.hidden:
+                found.extra.append(value)
+            else:
+                found.args.append(value)
+        return found
+
+    @staticmethod
+    def _spread(value: Value, found: Arguments) -> None:
+        atom = value.single
+        if isinstance(atom, Tup) and not found.hidden:
+            found.args.extend(atom.items)
+        else:
+            found.hidden = True
+            found.extra.append(value)
+
+    @staticmethod
+    def _spread_keywords(value: Value, found: Arguments, state: State) -> None:
+        found.extra.append(value)
+        atom = value.single
+        known = isinstance(atom, Ref) and state.heap[atom.oid].kind == "dict"
+        found.hidden = found.hidden or not known
+        if isinstance(atom, Ref):
+            for key, item in state.heap[atom.oid].fields.items():
+                if isinstance(key, tuple) and key[0] == "item" and isinstance(key[1], str):
+                    found.keywords.setdefault(key[1], item)
+                found.hidden = found.hidden or key == ANY_ITEM
+
+    def call(self, callee: Value, args: Arguments, node: cst.Call, state: State) -> Value:
+        """The value of calling any of the things that `callee` can be."""
+        atoms = [atom for atom in callee.atoms if not isinstance(atom, Const)]
+        if not atoms:
+            return self.unknown_call(args, node, state)
+        return self._any_of([partial(self._call_atom, atom, args, node) for atom in atoms], state)
+
+    def _any_of(self, ways: list[Callable[[State], Value]], state: State) -> Value:
+        """One of several things happens: the states are joined, the values united."""
+        if len(ways) == 1:
+            return ways[0](state)
+        value, joined = UNKNOWN, None
+        for way in ways:
+            other = state.copy()
+            value = value.union(way(other))
+            joined = self.join(joined, other)
+        assert joined is not None
+        become(state, joined)
+        return value
+
+    def _call_atom(self, atom: Atom, args: Arguments, node: cst.Call, state: State) -> Value:
+        if isinstance(atom, Func):
+            return self._call_project(atom, args, node, state)
+        if isinstance(atom, Cls):
+            return self.construct(atom.cls, args, node, state)
+        if isinstance(atom, Lib):
+            return self.call_library(atom.name, args, node, state)
+        if isinstance(atom, Method):
+            return self.call_methods(atom.receiver, atom.name, args, node, state)
+        if isinstance(atom, Partial):
+            joined = Arguments(
+                [*atom.args, *args.args], {**dict(atom.keywords), **args.keywords}, args.nodes, args.hidden
+            )
+            return self.call(atom.callee, joined, node, state)
+        if isinstance(atom, Ref):
+            cls = state.heap[atom.oid].cls
+            for name in ("__call__", "forward"):
+                method = cls.method(name) if cls else None
+                if method is not None:
+                    return self._call_project(Func(method, 0, ref(atom.oid)), args, node, state)
+            return self.forward(ref(atom.oid), args, node, state)
+        return self.unknown_call(args, node, state)
+
+    # Methods
+
+    def call_methods(self, receiver: Value, name: str, args: Arguments, node: cst.Call, state: State) -> Value:
+        """The value of `receiver.name(…)`."""
+        atoms = [atom for atom in receiver.atoms if not isinstance(atom, Const) or isinstance(atom.value, str)]
+        if not atoms:
+            return self.unknown_call(args, node, state, receiver)
+        return self._any_of(
+            [partial(self._call_method, atom, name, args, node) for atom in atoms],
+            state,
+        )
+
+    def _call_method(self, atom: Atom, name: str, args: Arguments, node: cst.Call, state: State) -> Value:
+        if isinstance(atom, Version):
+            return self._version_method(atom, name)
+        if isinstance(atom, Ref):
+            return self._call_on_object(atom, name, args, node, state)
+        if isinstance(atom, Const):
+            return self.fresh(state)
+        value = self._attribute(atom, Value((atom,)), name, state)
+        if value.atoms and not isinstance(value.single, Method):
+            return self.call(value, args, node, state)
+        return self.unknown_call(args, node, state, Value((atom,)))
+
+    def _call_on_object(self, atom: Ref, name: str, args: Arguments, node: cst.Call, state: State) -> Value:
+        cell = state.heap[atom.oid]
+        if cell.kind == "super":
+            return self._call_on_library_self(cell, name, args, node, state)
+        if name in cell.fields and cell.fields[name].atoms:
+            return self.call(cell.fields[name], args, node, state)
+        method = cell.cls.method(name) if cell.cls is not None else None
+        if method is not None and not method.is_property:
+            receiver = None if method.is_static else ref(atom.oid)
+            return self._call_project(Func(method, 0, receiver), args, node, state)
+        if cell.cache is not None and not cell.denied:
+            return self.cache_method(atom.oid, name, args, node, state)
+        if cell.kind in ("list", "dict", "tuple"):
+            return self._container_method(atom, cell, name, args, state)
+        if name == "generate":
+            return self.forward(ref(atom.oid), args, node, state, generates=True)
+        if cell.kind in ("model", "config") and name in _SAME_MODEL:
+            return ref(atom.oid)
+        if name == "size" and len(args.args) == 1:
+            shape = self.attribute(ref(atom.oid), "shape", state)
+            return self.item(shape, args.args[0], state)
+        if name == "forward" or "past_key_values" in args.keywords:
+            return self.forward(ref(atom.oid), args, node, state)
+        return self.unknown_call(args, node, state, ref(atom.oid))
+
+    def _call_on_library_self(self, cell: Cell, name: str, args: Arguments, node: cst.Call, state: State) -> Value:
+        """A method of the library on the instance of a project class, what the project overrides left out."""
+        receiver = cell.fields["#self"]
+        caches = self.caches(receiver, state)
+        if not caches:
+            if name == "__init__":
+                return NONE
+            return self.unknown_call(args, node, state, receiver)
+        oid = caches[0][0]
+        if name == "crop":
+            # An override that hands its parameter on keeps the library's own contract: its callers are judged.
+            own = self.frame.function is not None and self.frame.function.name == "crop"
+            self.crop(oid, args, node, state, quiet=own and self.calls is None)
+            return NONE
+        if name == "__init__":
+            self.make_cache(oid, next(iter(caches[0][1].classes), "Cache"), args, node, state)
+            state.heap[oid] = replace(state.heap[oid], cls=self.frame.cls, kind="instance")
+            return NONE
+        return self.cache_method(oid, name, args, node, state)
+
+    @staticmethod
+    def _version_method(version: Version, name: str) -> Value:
+        return Value((version,)) if name in ("split", "strip", "public") else UNKNOWN
+
+    def _container_method(self, atom: Ref, cell: Cell, name: str, args: Arguments, state: State) -> Value:
+        receiver = ref(atom.oid)
+        if name in ("append", "add", "appendleft") and args.args:
+            self._store_any(atom.oid, args.args[0], state)
+            return NONE
+        if name in ("extend", "update") and args.args:
+            self._store_any(atom.oid, self.element(args.args[0], state), state)
+            return NONE
+        if name in ("get", "pop", "setdefault") and args.args and cell.kind == "dict":
+            value = self.item(receiver, args.args[0], state)
+            known = ("item", args.args[0].const()) in cell.fields
+            return value if known or len(args.args) < 2 else value.union(args.args[1])
+        if name == "copy":
+            oid = self.place()
+            state.heap[oid] = replace(cell)
+            return ref(oid)
+        if name in ("values", "pop", "popleft", "__iter__"):
+            found = self.item(receiver, UNKNOWN, state)
+            if name != "values":
+                return found
+            return self.list_of(found, state)
+        if name == "items":
+            return self.list_of(Value((Tup((UNKNOWN, self.item(receiver, UNKNOWN, state))),)), state)
+        return self.fresh(state)
+
+    def _store_any(self, oid: int, value: Value, state: State) -> None:
+        cell = state.heap[oid]
+        held = cell.fields.get(ANY_ITEM, UNKNOWN)
+        state.heap[oid] = cell.with_field(ANY_ITEM, held.union(value))
+
+    # Project functions and classes
+
+    def _call_project(self, func: Func, args: Arguments, node: cst.Call, state: State) -> Value:
+        self.called.add(func.function)
+        if not self._matters(func, args, state):
+            return self.fresh(state)
+        if len(self.stack) >= MAX_DEPTH or any(f.function is func.function for f in self.stack):
+            return self.unknown_call(args, node, state)
+        keywords = {**dict(func.keywords), **args.keywords}
+        func = replace(func, keywords=())
+        outer_calls, outer_context = self.calls, self.context
+        self.calls = Trail(Step(self.unit, node, f"calls `{func.function.name}`"), outer_calls)
+        self.context = (*outer_context, id(node))
+        try:
+            return self.call_function(func, args.args, keywords, node, state, hidden=args.hidden)
+        finally:
+            self.calls, self.context = outer_calls, outer_context
+
+    def _matters(self, func: Func, args: Arguments, state: State) -> bool:
+        """Whether the body has to be looked at: something tracked goes in, or can come out."""
+        if func.frame or self.interesting(func.function.text):
+            return True
+        passed = [*args.all(), *([func.receiver] if func.receiver else [])]
+        if any(isinstance(atom, (Func, Method, Partial)) for value in passed for atom in value.atoms):
+            return True
+        return any(state.heap[oid].cache for oid in self.reachable(passed, state))
+
+    def interesting(self, text: str) -> bool:
+        """Whether the text of a function names something that the flow tracks."""
+        raise NotImplementedError
+
+    def call_function(
+        self,
+        func: Func,
+        args: list[Value],
+        keywords: dict[str, Value],
+        node: cst.CSTNode,
+        state: State,
+        *,
+        hidden: bool = False,
+    ) -> Value:
+        """The value of a project function's body run on the arguments."""
+        raise NotImplementedError
+
+    def construct(self, cls: Class, args: Arguments, node: cst.Call, state: State) -> Value:
+        """A new instance of a project class, its `__init__` run."""
+        oid = self.place(self.site(node))
+        state.heap[oid] = Cell(kind="instance", name=cls.name, cls=cls)
+        for base in cls.ancestry[1]:
+            name = cache_class(base)
+            if name is not None:
+                self.make_cache(oid, name, args, node, state)
+                state.heap[oid] = replace(state.heap[oid], cls=cls, kind="instance")
+                break
+        init = cls.method("__init__")
+        if init is not None:
+            self._call_project(Func(init, 0, ref(oid)), args, node, state)
+        elif any(d.split(".")[-1] == "dataclass" for d in cls.skeleton.decorators) or (
+            "NamedTuple" in " ".join(cls.skeleton.bases)
+        ):
+            self._fill_fields(oid, cls, args, state)
+        return ref(oid)
+
+    def _fill_fields(self, oid: int, cls: Class, args: Arguments, state: State) -> None:
+        names = list(cls.skeleton.fields)
+        given = {**dict(zip(names, args.args, strict=False)), **args.keywords}
+        for name, value in given.items():
+            state.heap[oid] = state.heap[oid].with_field(name, value)
+
+    def _super(self, node: cst.Call, state: State) -> Value:
+        receiver, cls = self.frame.receiver, self.frame.cls
+        atom = receiver.single
+        if cls is None or not isinstance(atom, Ref):
+            return self.fresh(state)
+        oid = self.place((self.site(node), atom.oid))
+        parents = [thing for base in cls.skeleton.bases for thing in self.project.resolve(cls.module, base)]
+        parent = next((thing for thing in parents if isinstance(thing, Class)), None)
+        cell = state.heap[atom.oid]
+        if parent is None:
+            # The library's own method works on the receiver itself, but never on what the project overrides.
+            state.heap[oid] = Cell(kind="super", name=cell.name, fields={"#self": receiver})
+        else:
+            state.heap[oid] = replace(cell, cls=parent)
+        return ref(oid)
+
+    # Library calls
+
+    def call_library(self, name: str, args: Arguments, node: cst.Call, state: State) -> Value:
+        """The value of calling a library's thing."""
+        handler = LIBRARY.get(name.removeprefix("builtins."))
+        if handler is not None:
+            value: Value | None = handler(self, args, node, state)
+            if value is not None:
+                return value
+        last = name.rsplit(".", 1)[-1]
+        cache_name = cache_class(name) or (cache_class(name.rsplit(".", 1)[0]) if "." in name else None)
+        if cache_name is not None:
+            return self.cache_from_library(cache_name, last, args, node, state)
+        owner = name.rsplit(".", 1)[0]
+        if is_model_class(name) or (is_model_class(owner) and last in ("from_pretrained", "from_config")):
+            return self._made(node, Cell(kind="model", name=last), args, state)
+        if is_config_class(name) or (is_config_class(owner) and last in ("from_pretrained", "from_dict")):
+            return self._made(node, Cell(kind="config", name=owner.rsplit(".", 1)[-1]), args, state)
+        if name in VERSION_PARSERS and args.args:
+            return args.args[0]
+        if name in VERSION_READERS and args.args and args.args[0].const() == "transformers":
+            return Value((Version(),))
+        if is_pure(name):
+            return self.fresh(state)
+        return self.unknown_call(args, node, state)
+
+    def _made(self, node: cst.Call, cell: Cell, args: Arguments, state: State) -> Value:
+        oid = self.place(self.site(node))
+        fields: dict[Key, Value] = {**args.keywords}
+        if cell.kind == "model":
+            fields = {key: value for key, value in fields.items() if key == "config"}
+            if args.args:
+                fields["#from"] = args.args[0]
+        state.heap[oid] = replace(cell, fields=fields)
+        return ref(oid)
+
+    def unknown_call(self, args: Arguments, node: cst.Call, state: State, receiver: Value | None = None) -> Value:
+        """A call of something that nobody sees: whatever reaches it may be changed, and anything comes back."""
+        passed = args.all()
+        if "past_key_values" in args.keywords or "past_key_value" in args.keywords:
+            return self.forward(receiver or UNKNOWN, args, node, state)
+        for oid in self.reachable(passed, state):
+            cell = state.heap[oid]
+            if cell.cache is not None:
+                self.give_away(oid, node, state)
+            elif cell.kind in ("instance", "list", "dict"):
+                numbers = [k for k, v in cell.fields.items() if any(isinstance(a, Num) for a in v.atoms)]
+                kept = {key: value for key, value in cell.fields.items() if key not in numbers}
+                state.heap[oid] = replace(cell, fields=kept)
+        return self.fresh(state, self.path(node.func).rsplit(".", 1)[-1])

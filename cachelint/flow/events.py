@@ -1,0 +1,125 @@
+"""What the interpreter tells the rules: facts at a call site, each with the values and how they came there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from cachelint.flow.numbers import Linear, Range
+from cachelint.flow.state import Cache
+from cachelint.flow.units import Unit
+from cachelint.flow.values import Trail
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """The argument of a crop.
+
+    form, range: the number. negated: the code wrote it as the negative of something. rest: the form plus the
+    cache's length (what is kept, read as the new idiom); taken: the length minus the form (what is removed,
+    read as the old idiom); each only where the length really occurs in the form. trail: how it came.
+    numeric: something tells that it is a number at all.
+    """
+
+    form: Linear
+    range: Range
+    negated: bool = False
+    rest: Linear | None = None
+    rest_range: Range | None = None
+    taken: Linear | None = None
+    taken_range: Range | None = None
+    trail: Trail | None = field(default=None, compare=False)
+
+    @property
+    def surely_positive(self) -> bool:
+        """Whether it is above 0 on every path that reaches the call."""
+        return self.range.lo is not None and self.range.lo > 0
+
+    @property
+    def removes(self) -> bool:
+        """Whether it counts what is removed: it is not above 0, or is written so that it is taken for that."""
+        if self.surely_positive:
+            return False
+        if self.range.hi is not None and self.range.hi <= 0:
+            return True
+        return self.negated or self.rest is not None
+
+    @property
+    def may_be_positive(self) -> bool:
+        """Whether it can be above 0, a bare number being taken for a count."""
+        return not self.removes
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether it is 0 and nothing else."""
+        return self.range.lo == 0 and self.range.hi == 0
+
+    @property
+    def may_be_zero(self) -> bool:
+        """Whether 0 is not excluded."""
+        lo, hi = self.range.lo, self.range.hi
+        return (lo is None or lo <= 0) and (hi is None or hi >= 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened at `node` of `unit`.
+
+    calls: the call sites through which the interpreter came here, outermost first. releases: bit mask of the
+    releases on which the point is reached.
+    """
+
+    unit: Unit
+    node: cst.CSTNode
+    calls: Trail | None
+    releases: int
+
+
+@dataclass(frozen=True, slots=True)
+class Crop(Event):
+    """A call of `crop` on what is, or is taken for, a KV cache.
+
+    cache: what was known just before. length: what `get_seq_length()` can have been then. argument: the node,
+    None where the call's shape hides it (no argument, `*args`). names: what forms the local names hold, so
+    that a rewrite can spell them. written: whether the cache has seen a token: "no", "maybe", "yes".
+    """
+
+    cache: Cache
+    receiver: cst.BaseExpression | None
+    argument: cst.BaseExpression | None
+    keyword: str | None
+    amount: Amount | None
+    length: Range
+    names: Mapping[Linear, str]
+
+    @property
+    def layer(self) -> str:
+        """The kind of layer whose contract decides: "static" where every layer is, else "full"."""
+        return "static" if self.cache.layers and self.cache.layers <= {"static", "static sliding"} else "full"
+
+    @property
+    def layer_takes_zero(self) -> bool:
+        """Whether 0 means something to the layers."""
+        return self.layer == "full"
+
+    @property
+    def may_meet_full_window(self) -> bool:
+        """Whether a layer can be a sliding one whose window is full."""
+        below = self.cache.window is not None and self.length.hi is not None and self.length.hi < self.cache.window
+        return self.cache.may_slide() and not below and self.length.hi != 0
+
+    @property
+    def surely_full_window(self) -> bool:
+        """Whether a layer is a sliding one and its window is full."""
+        window, least = self.cache.window, self.length.lo
+        return self.cache.sure and self.cache.may_slide() and window is not None and (least or 0) >= window
+
+    @property
+    def argument_text(self) -> str:
+        """The source of the argument on one line, shortened; empty where it is not seen."""
+        if self.argument is None:
+            return ""
+        text = " ".join(self.unit.text(self.argument).split())
+        return text if len(text) <= 48 else f"{text[:45]}…"

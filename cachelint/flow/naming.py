@@ -1,0 +1,30 @@
+"""What names say: which ones mean a KV cache without more, and which uses give a thing away as one."""
+
+from __future__ import annotations
+
+import re
+
+_UNMISTAKABLE = re.compile(r"(?:^|_)past_key_values?(?:_|$)")
+# Attributes that only KV caches have, and keywords that only KV caches are passed by.
+_USED_AS_CACHE = re.compile(
+    r"\b([A-Za-z_][\w.]*)\.(?:get_seq_length|get_usable_length|get_max_cache_shape|reorder_cache|key_cache"
+    r"|value_cache|to_legacy_cache|activate_past_recording|is_croppable|batch_repeat_interleave"
+    r"|batch_select_indices|_seen_tokens|seen_tokens)\b"
+    r"|\bpast_key_values?\s*=\s*([A-Za-z_][\w.]*)(?=\s*[,)\n])"
+)
+_NOT_A_CACHE = re.compile(r"\b(?:[Tt]uple|[Ll]ist|Sequence|FloatTensor|Tensor|ndarray|Image|str|int|float|dict|Dict)\b")
+
+
+def is_cache_name(name: str) -> bool:
+    """Whether a parameter, attribute or key of this name is taken for a KV cache unless something contradicts."""
+    return _UNMISTAKABLE.search(name) is not None
+
+
+def used_as_cache(text: str) -> frozenset[str]:
+    """The dotted names that some use in `text` gives away as KV caches."""
+    return frozenset(found[1] or found[2] for found in _USED_AS_CACHE.finditer(text))
+
+
+def annotation_denies(text: str) -> bool:
+    """Whether an annotation that names no cache class says that the thing is something else."""
+    return _NOT_A_CACHE.search(text) is not None

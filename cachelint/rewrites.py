@@ -1,0 +1,219 @@
+"""The rewrites of a crop, as text: remove n, back to k, guarded. What they mean is DESIGN's; rules choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from cachelint.contracts.crop import crop as crop_contract
+from cachelint.contracts.crop import mask_of
+from cachelint.flow.events import Crop
+from cachelint.flow.numbers import Range
+from cachelint.flow.units import Span
+from cachelint.rule import Rewrite
+
+_ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer)
+
+
+@dataclass(frozen=True, slots=True)
+class CropText:
+    """The source of a crop call, taken apart. statement: the span of the whole statement, where it is one."""
+
+    event: Crop
+    receiver: str
+    argument: str
+    call: Span
+    statement: Span | None
+    indent: str
+    newline: str
+    unit_indent: str
+
+    @staticmethod
+    def of(event: Crop) -> CropText | None:
+        """The parts, None where the call's shape hides them."""
+        if event.receiver is None or event.argument is None:
+            return None
+        unit = event.unit
+        source = unit.module.source
+        statement, indent = _own_statement(event)
+        return CropText(
+            event,
+            unit.text(event.receiver),
+            _operand(unit.text(event.argument), event.argument),
+            unit.span(event.node),
+            statement,
+            indent,
+            source.newline,
+            source.indent,
+        )
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the receiver can be written twice: it is made of names, attributes and constant items."""
+        return _is_plain(self.event.receiver)
+
+    @property
+    def keeps_comments(self) -> bool:
+        """Whether a rewrite of the whole statement loses no comment."""
+        whole = self.event.unit.text(self.event.node)
+        return whole.count("#") == self.argument.count("#")
+
+    def replace_argument(self, text: str) -> tuple[tuple[Span, str], ...]:
+        """The edit that puts `text` in place of the argument, keyword and all."""
+        node = self.event.node
+        assert isinstance(node, cst.Call)
+        return ((self.event.unit.span(node.args[0]), text),)
+
+    def guard(self, name: str, expression: str) -> tuple[tuple[Span, str], ...]:
+        """The edit to `if (name := expression) > 0:` with the crop by `-name` under it."""
+        assert self.statement is not None
+        condition = f"if ({name} := {expression}) > 0:" if expression else f"if {name} > 0:"
+        body = f"{self.indent}{self.unit_indent}{self.receiver}.crop(-{name})"
+        return ((self.statement, f"{condition}{self.newline}{body}"),)
+
+    def fresh_name(self, wanted: str) -> str:
+        """A name that the unit does not use."""
+        text = self.event.unit.tree.code
+        name, number = wanted, 1
+        while name in text:
+            number += 1
+            name = f"{wanted}_{number}"
+        return name
+
+
+def _operand(text: str, node: cst.BaseExpression) -> str:
+    return text if isinstance(node, _ATOMS) or node.lpar else f"({text})"
+
+
+def _is_plain(node: cst.BaseExpression | None) -> bool:
+    if isinstance(node, cst.Name):
+        return True
+    if isinstance(node, cst.Attribute):
+        return _is_plain(node.value)
+    if isinstance(node, cst.Subscript) and len(node.slice) == 1:
+        index = node.slice[0].slice
+        plain = isinstance(index, cst.Index) and isinstance(index.value, (cst.SimpleString, cst.Integer, cst.Name))
+        return plain and _is_plain(node.value)
+    return False
+
+
+def _own_statement(event: Crop) -> tuple[Span | None, str]:
+    """The span of the call's statement and its indentation, where the call is a statement on lines of its own."""
+    unit = event.unit
+    expression = unit.parent(event.node)
+    if not isinstance(expression, cst.Expr):
+        return None, ""
+    line = unit.parent(expression)
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        return None, ""
+    if expression.semicolon is not cst.MaybeSentinel.DEFAULT:
+        return None, ""
+    span = unit.span(expression)
+    before = unit.module.source.lines[span.row - 1][: span.column]
+    return (span, before) if not before.strip() else (None, "")
+
+
+def positive_crop(event: Crop, releases: int) -> Rewrite | None:
+    """The rewrite of a crop whose argument says how much is kept.
+
+    A where what is removed is known, B where the cache is known to have grown since, else C.
+    """
+    parts = CropText.of(event)
+    if parts is None or event.amount is None or not parts.repeatable:
+        return None if parts is None else _hidden_receiver(parts)
+    wipes = bool(mask_of(crop_contract("full", "zero", releases), "wipes"))
+    taken = event.amount.taken_range
+    removed = _removed(parts)
+    if removed is not None and taken is not None:
+        return _remove(parts, removed, taken, wipes)
+    if taken is not None and taken.lo is not None and taken.lo >= (1 if wipes else 0):
+        text = f"{parts.argument} - {parts.receiver}.get_seq_length()"
+        return Rewrite("safe", "Count what is removed: back to the earlier length", parts.replace_argument(text))
+    return _guarded(parts, wipes)
+
+
+def _hidden_receiver(parts: CropText) -> Rewrite:
+    sketch = "`if (excess := cache.get_seq_length() - kept) > 0: cache.crop(-excess)`"
+    return Rewrite("display", f"Name the cache first, then {sketch}")
+
+
+def _removed(parts: CropText) -> str | None:
+    """The text of n where the argument is the length minus n."""
+    event = parts.event
+    amount, node = event.amount, event.argument
+    if amount is None or amount.taken is None:
+        return None
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract):
+        left = event.unit.text(node.left)
+        is_length = left == f"{parts.receiver}.get_seq_length()" or event.names.get(event.cache.length) == left
+        if is_length:
+            return _operand(event.unit.text(node.right), node.right)
+    constant = amount.taken.constant
+    if constant is not None and constant > 0:
+        return str(constant)
+    return event.names.get(amount.taken)
+
+
+def _remove(parts: CropText, removed: str, taken: Range, wipes: bool) -> Rewrite:
+    message = f"Count what is removed: `crop(-{removed})`"
+    if taken.lo is not None and taken.lo >= (1 if wipes else 0):
+        return Rewrite("safe", message, parts.replace_argument(f"-{removed}"))
+    if parts.statement is not None and parts.keeps_comments:
+        if removed.isidentifier():
+            return Rewrite("safe", f"{message}, unless that is nothing", parts.guard(removed, ""))
+        name = parts.fresh_name("removed")
+        return Rewrite("safe", f"{message}, unless that is nothing", parts.guard(name, removed))
+    return Rewrite("unsafe", message, parts.replace_argument(f"-{removed}"))
+
+
+def _guarded(parts: CropText, wipes: bool) -> Rewrite:
+    amount = parts.event.amount
+    assert amount is not None
+    sign_known = amount.range.lo is not None and amount.range.lo >= 0
+    length = f"{parts.receiver}.get_seq_length()"
+    if parts.statement is not None and parts.keeps_comments:
+        name = parts.fresh_name("excess")
+        edits = parts.guard(name, f"{length} - {parts.argument}")
+        message = "Count what is removed, and only where the cache is longer than what is kept"
+        return Rewrite("safe" if sign_known else "unsafe", message, edits)
+    bounded = f"min({parts.argument} - {length}, 0)"
+    message = "Count what is removed, and only where the cache is longer than what is kept"
+    if wipes:
+        return Rewrite("display", f"{message}: `{bounded}`, but not where that is 0")
+    return Rewrite("safe" if sign_known else "unsafe", message, parts.replace_argument(bounded))
+
+
+def zero_crop(event: Crop) -> Rewrite | None:
+    """The rewrite of a crop that counts what is removed, which can be nothing: a guard around it."""
+    parts = CropText.of(event)
+    if parts is None:
+        return None
+    message = "Crop only where something is removed"
+    node = event.argument
+    if parts.statement is None or not parts.keeps_comments:
+        return Rewrite("display", f"{message}: put the call under `if removed > 0:`")
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        removed = event.unit.text(node.expression)
+        if removed.isidentifier():
+            return Rewrite("safe", message, parts.guard(removed, ""))
+        if node.expression.lpar:
+            removed = removed[1:-1]
+        return Rewrite("safe", message, parts.guard(parts.fresh_name("removed"), removed))
+    if isinstance(node, cst.Name):
+        condition = f"if {node.value} < 0:"
+        body = f"{parts.indent}{parts.unit_indent}{event.unit.text(event.node)}"
+        return Rewrite("safe", message, ((parts.statement, f"{condition}{parts.newline}{body}"),))
+    name = parts.fresh_name("change")
+    condition = f"if ({name} := {event.unit.text(node) if node else ''}) < 0:"
+    body = f"{parts.indent}{parts.unit_indent}{parts.receiver}.crop({name})"
+    return Rewrite("safe", message, ((parts.statement, f"{condition}{parts.newline}{body}"),))
+
+
+def positional(event: Crop) -> Rewrite | None:
+    """The rewrite of a keyword argument to a positional one, which every release takes."""
+    parts = CropText.of(event)
+    if parts is None or event.argument is None:
+        return None
+    text = event.unit.text(event.argument)
+    return Rewrite("safe", "Pass the argument by position", parts.replace_argument(text))
