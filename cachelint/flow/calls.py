@@ -269,16 +269,16 @@ class Calls(Builtins):
 
     def _matters(self, func: Func, args: Arguments, state: State) -> bool:
         """Whether the body has to be looked at: something tracked goes in, or can come out."""
-        if func.frame or self.interesting(func.function.text):
+        if func.frame or func.function.makes_tracked:
             return True
-        passed = [*args.all(), *([func.receiver] if func.receiver else [])]
+        passed = args.all()
         if any(isinstance(atom, (Func, Method, Partial)) for value in passed for atom in value.atoms):
             return True
-        return any(state.heap[oid].cache for oid in self.reachable(passed, state))
-
-    def interesting(self, text: str) -> bool:
-        """Whether the text of a function names something that the flow tracks."""
-        raise NotImplementedError
+        if any(state.heap[oid].cache for oid in self.reachable(passed, state)):
+            return True
+        if func.receiver is None or not func.function.touches_tracked:
+            return False
+        return any(state.heap[oid].cache for oid in self.reachable([func.receiver], state))
 
     def call_function(
         self,
@@ -362,7 +362,7 @@ class Calls(Builtins):
 
     def _made(self, node: cst.Call, cell: Cell, args: Arguments, state: State) -> Value:
         oid = self.place(self.site(node))
-        fields: dict[Key, Value] = {**args.keywords}
+        fields: dict[Key, Value] = dict(args.keywords.items())
         if cell.kind == "model":
             fields = {key: value for key, value in fields.items() if key == "config"}
             if args.args:

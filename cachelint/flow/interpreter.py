@@ -11,7 +11,7 @@ import libcst as cst
 from cachelint.flow.expressions import become
 from cachelint.flow.library import ANY_LAYERS, CACHE_CLASSES, cache_class
 from cachelint.flow.machine import Frame, Numbering
-from cachelint.flow.naming import annotation_denies, used_as_cache
+from cachelint.flow.naming import annotation_denies, makes_tracked, touches_tracked, used_as_cache
 from cachelint.flow.numbers import Linear
 from cachelint.flow.project import Class, Function, LocalFunction, Module, Project
 from cachelint.flow.state import ANY_ITEM, Cache, Cell, Key, State
@@ -19,9 +19,6 @@ from cachelint.flow.statements import Statements
 from cachelint.flow.units import Unit
 from cachelint.flow.values import NONE, UNKNOWN, Const, Func, Num, Ref, Value, ref
 
-_INTERESTING = re.compile(
-    r"Cache\b|past_key_value|from_pretrained|\.generate\(|__version__|\bversion\b|\.crop\b|_cache\b|\bkv\b"
-)
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
 
 
@@ -80,7 +77,7 @@ class Interpreter(Statements):
     def _run_unused_closures(self, state: State) -> None:
         """Functions that were defined and handed to somebody unseen: they run some time, with anything."""
         for function, outer in list(self.defined.items()):
-            if function in self.inlined or not self.interesting(function.text):
+            if function in self.inlined or not touches_tracked(function.text):
                 continue
             assert isinstance(function, LocalFunction)
             unit, node = function.unit, function.node
@@ -113,14 +110,12 @@ class Interpreter(Statements):
 
     @staticmethod
     def _evidence(function: Function) -> frozenset[str]:
-        found = used_as_cache(function.text)
-        if function.cls is not None:
-            skeleton = function.cls.skeleton
-            whole = used_as_cache(function.cls.module.text(skeleton.start, skeleton.end))
-            found |= {path for path in whole if path.startswith("self.")}
-        return found
+        if function.cls is None:
+            return function.used_as_cache
+        return function.used_as_cache | function.cls.used_as_cache
 
     def _enter(self, frame: Frame, state: State) -> None:
+        frame.since = self.numbering.serial()
         self.frames[frame.number] = frame
         self.stack.append(frame)
         state.frames[frame.number] = {}
@@ -342,15 +337,11 @@ class Interpreter(Statements):
 
     # Globals
 
-    def interesting(self, text: str) -> bool:
-        """Whether the text of a function names something that the flow tracks."""
-        return _INTERESTING.search(text) is not None
-
     def global_assignment(self, module: Module, lines: tuple[int, int], name: str, state: State) -> Value:
         """The value that an assignment at the top of a module (or of a class) gives a name."""
         key = (module, lines)
         text = module.text(*lines)
-        if key in self._globals or not (len(text) < 400 or self.interesting(text)):
+        if key in self._globals or not (len(text) < 400 or makes_tracked(text)):
             return self.fresh(state, name)
         self._globals.add(key)
         frame = Frame(self.place(("global", module.path, lines)), None, module, None)

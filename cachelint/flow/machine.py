@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import compress
+from operator import is_not
+from typing import TypeVar
 
 import libcst as cst
 
@@ -12,10 +15,14 @@ from cachelint.flow.numbers import COUNT, Linear, Range, Symbol
 from cachelint.flow.project import Class, Function, Module, Project
 from cachelint.flow.state import Cache, Cell, State
 from cachelint.flow.units import Unit
-from cachelint.flow.values import UNKNOWN, Const, Num, Ref, Step, Trail, Tup, Value, ref
+from cachelint.flow.values import UNKNOWN, Const, Num, Ref, Step, Test, Trail, Tup, Value, ref
 
-MAX_STEPS = 60_000
+K = TypeVar("K")
+V = TypeVar("V")
+
+MAX_STEPS = 25_000
 MAX_DEPTH = 12
+MIN_GARBAGE = 300
 
 
 class OutOfSteps(Exception):
@@ -34,6 +41,11 @@ class Frame:
     function: Function | None = None
     evidence: frozenset[str] = frozenset()
     receiver: Value = UNKNOWN
+    # Numbers from `since` on were given in this activation, from `statement` on in its unfinished statement;
+    # `touched` are older places that this statement has made anew.
+    since: int = 0
+    statement: int = 0
+    touched: set[int] = field(default_factory=set)
     elsewhere: dict[str, int] = field(default_factory=dict)
     returns: list[tuple[State, Value]] = field(default_factory=list)
     yields: list[Value] = field(default_factory=list)
@@ -80,6 +92,7 @@ class Machine:
         self.locals: dict[cst.CSTNode, Function] = {}
         self.defined: dict[Function, int] = {}
         self.loops: list[Loop] = []
+        self.collect_at = MIN_GARBAGE
 
     # Time
 
@@ -117,6 +130,8 @@ class Machine:
             return self.numbering.serial()
         if key not in self.numbering.objects:
             self.numbering.objects[key] = self.numbering.serial()
+        elif self.stack:
+            self.stack[-1].touched.add(self.numbering.objects[key])
         return self.numbering.objects[key]
 
     def site(self, node: cst.CSTNode) -> Hashable:
@@ -209,6 +224,52 @@ class Machine:
                     pending.extend(atom.items)
         return list(seen)
 
+    # Memory
+
+    def collect(self, state: State) -> None:
+        """Forget what nothing holds any more.
+
+        Only between two statements. What the unfinished statements of the callers have made so far stays, since
+        only those know whether they still hold it.
+        """
+        roots = [value for names in state.frames.values() for value in names.values()]
+        for frame in self.stack:
+            roots += [*frame.yields, frame.receiver]
+        live = set(self.reachable(roots, state))
+        for frame in self.stack[:-1]:
+            live |= frame.touched
+        windows = [
+            range(outer.statement, inner.since) for outer, inner in zip(self.stack, self.stack[1:], strict=False)
+        ]
+        first = self.stack[0].since
+
+        def is_garbage(number: int) -> bool:
+            return number >= first and not any(number in window for window in windows)
+
+        state.heap = {oid: cell for oid, cell in state.heap.items() if oid in live or not is_garbage(oid)}
+        used = self._symbols_in(roots, state)
+        dead = {symbol for symbol in state.ranges if symbol not in used and is_garbage(symbol.key)}
+        state.ranges = {symbol: span for symbol, span in state.ranges.items() if symbol not in dead}
+        state.facts = frozenset(fact for fact in state.facts if not any(s in dead for s, _ in fact.terms))
+        self.collect_at = max(MIN_GARBAGE, 2 * (len(state.heap) + len(state.ranges)))
+
+    def _symbols_in(self, roots: list[Value], state: State) -> set[Symbol]:
+        used: set[Symbol] = set()
+        for oid, cell in state.heap.items():
+            roots.extend(cell.fields.values())
+            if cell.cache is not None:
+                used.update(symbol for symbol, _ in cell.cache.length.terms)
+            symbol = self.numbering.symbols.get(("value", oid))
+            if symbol is not None:
+                used.add(symbol)
+        while roots:
+            for atom in roots.pop().atoms:
+                if isinstance(atom, (Num, Test)):
+                    used.update(symbol for symbol, _ in atom.form.terms)
+                elif isinstance(atom, Tup):
+                    roots.extend(atom.items)
+        return used
+
     # Joins
 
     def join(
@@ -243,15 +304,15 @@ class Join:
         """The joined state."""
         left, right, out = self.left, self.right, self.out
         out.ranges = dict(left.ranges)
-        for symbol, span in right.ranges.items():
-            mine = left.ranges.get(symbol)
-            if mine is None:
-                out.ranges[symbol] = span
-            elif mine != span:
-                out.ranges[symbol] = mine.widen(span) if self.widen else mine.join(span)
-        for oid in left.heap.keys() | right.heap.keys():
-            a, b = left.heap.get(oid), right.heap.get(oid)
-            out.heap[oid] = self._cell(oid, a, b) if a is not b and a and b else (a or b or Cell())
+        for symbol in _changed(left.ranges, right.ranges):
+            mine, span = left.ranges.get(symbol), right.ranges[symbol]
+            if mine is not None and mine != span:
+                span = mine.widen(span) if self.widen else mine.join(span)
+            out.ranges[symbol] = span
+        out.heap = dict(left.heap)
+        for oid in _changed(left.heap, right.heap):
+            a, b = left.heap.get(oid), right.heap[oid]
+            out.heap[oid] = b if a is None else self._cell(oid, a, b)
         for frame in left.frames.keys() | right.frames.keys():
             names = left.frames.get(frame, {})
             others = right.frames.get(frame, {})
@@ -261,11 +322,11 @@ class Join:
 
     def _names(self, frame: int, names: dict[str, Value], others: dict[str, Value]) -> dict[str, Value]:
         joined = dict(names)
-        for name, value in others.items():
-            mine = joined.get(name)
+        for name in _changed(names, others):
+            mine, value = names.get(name), others[name]
             if mine is None:
                 joined[name] = value
-            elif mine is not value and mine != value:
+            elif mine != value:
                 joined[name] = self.value(mine, value, ("name", frame, name), name)
         return joined
 
@@ -384,6 +445,11 @@ class Join:
                 here = here - Linear(((symbol, factor),)) + self.met[symbol][side].times(factor)
         lo = state.range(here).lo
         return lo is not None and lo >= 0
+
+
+def _changed(left: dict[K, V], right: dict[K, V]) -> Iterator[K]:
+    """The keys of `right` that `left` lacks or maps to another object: most of two states is the same."""
+    return compress(right, map(is_not, map(left.get, right), right.values()))
 
 
 def _has_num(value: Value) -> bool:

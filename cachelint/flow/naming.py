@@ -15,6 +15,21 @@ _USED_AS_CACHE = re.compile(
 _NOT_A_CACHE = re.compile(r"\b(?:[Tt]uple|[Ll]ist|Sequence|FloatTensor|Tensor|ndarray|Image|str|int|float|dict|Dict)\b")
 
 
+# What brings a tracked thing into being, and what may change one that is at hand.
+_MAKES = re.compile(r"Cache\w*\(|\.from_pretrained\(|\.generate\(|__version__|\bversion\b|\bcrop\b")
+_TOUCHES = re.compile(r"[Cc]ache|past_key_value|\bcrop\b|\bkv\b|\bpast\b")
+
+
+def makes_tracked(text: str) -> bool:
+    """Whether code may bring something into being that the flow tracks."""
+    return _MAKES.search(text) is not None
+
+
+def touches_tracked(text: str) -> bool:
+    """Whether code may do something to a cache that it is not given but finds on an object."""
+    return _TOUCHES.search(text) is not None
+
+
 def is_cache_name(name: str) -> bool:
     """Whether a parameter, attribute or key of this name is taken for a KV cache unless something contradicts."""
     return _UNMISTAKABLE.search(name) is not None

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Symbol:
-    """A number that is not known: `key` tells it apart, `name` is what a person would call it."""
+    """A number that is not known; it is only the same as itself. `name` is what a person would call it."""
 
     key: int
     name: str = ""

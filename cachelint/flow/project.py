@@ -6,12 +6,14 @@ project's own roots; nothing is imported, and what is installed beside the proje
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 
 import libcst as cst
 
+from cachelint.flow.naming import makes_tracked, touches_tracked, used_as_cache
 from cachelint.flow.skeleton import (
     ClassSkeleton,
     FunctionSkeleton,
@@ -21,6 +23,8 @@ from cachelint.flow.skeleton import (
 )
 from cachelint.flow.units import Unit
 from cachelint.sources import Source, SourceError, decode
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?=\s*\()")
 
 
 class Module:
@@ -33,6 +37,7 @@ class Module:
         self._units: dict[tuple[int, int], Unit] = {}
         self._functions: dict[int, Function] = {}
         self._classes: dict[int, Class] = {}
+        self._names: dict[Callable[[str], bool], frozenset[str]] = {}
 
     @property
     def path(self) -> Path:
@@ -72,6 +77,20 @@ class Module:
             for method in skeleton.methods.values():
                 yield self.function(method, cls)
             pending.extend(skeleton.classes.values())
+
+    def names_that(self, quality: Callable[[str], bool]) -> frozenset[str]:
+        """The names of the module's functions of a quality, and of those that name one of them, and so on."""
+        if quality not in self._names:
+            texts = {function: function.text for function in self.roots()}
+            found = {function.name for function, text in texts.items() if quality(text)}
+            mentions = {function.name: set(_IDENTIFIER.findall(text)) for function, text in texts.items()}
+            while True:
+                more = {name for name, said in mentions.items() if name not in found and said & found}
+                if not more:
+                    break
+                found |= more
+            self._names[quality] = frozenset(found)
+        return self._names[quality]
 
     @cached_property
     def search_roots(self) -> list[str]:
@@ -115,6 +134,12 @@ class Class:
                         libraries.append(found)
         return classes, libraries
 
+    @cached_property
+    def used_as_cache(self) -> frozenset[str]:
+        """The attributes (`self.x`) that some use in the class gives away as KV caches."""
+        text = self.module.text(self.skeleton.start, self.skeleton.end)
+        return frozenset(path for path in used_as_cache(text) if path.startswith("self."))
+
     def method(self, name: str, *, above: Class | None = None) -> Function | None:
         """The method that `name` finds, from the class after `above` on where that is given."""
         classes = self.ancestry[0]
@@ -153,6 +178,21 @@ class Function:
         unit = self.module.unit(self.skeleton.start, self.skeleton.end)
         node = next(n for n in unit.body if isinstance(n, cst.FunctionDef))
         return unit, node
+
+    @cached_property
+    def used_as_cache(self) -> frozenset[str]:
+        """The dotted names that some use in the function gives away as KV caches."""
+        return used_as_cache(self.text)
+
+    @cached_property
+    def makes_tracked(self) -> bool:
+        """Whether the function, or one of its module that it names, may bring something tracked into being."""
+        return self.name in self.module.names_that(makes_tracked) or makes_tracked(self.text)
+
+    @cached_property
+    def touches_tracked(self) -> bool:
+        """Whether the function, or one of its module that it names, may do something to a cache on an object."""
+        return self.name in self.module.names_that(touches_tracked) or touches_tracked(self.text)
 
     @property
     def is_static(self) -> bool:

@@ -15,7 +15,7 @@ from cachelint.flow.project import LocalFunction
 from cachelint.flow.state import ANY_ITEM, Key, State
 from cachelint.flow.values import NONE, UNKNOWN, Cls, Func, Num, Ref, Tup, Value
 
-MAX_ROUNDS = 6
+MAX_ROUNDS = 5
 
 
 class Statements(Calls):
@@ -27,9 +27,13 @@ class Statements(Calls):
             if state is None:
                 return None
             self.tick()
+            self.frame.statement = self.numbering.serial()
+            self.frame.touched.clear()
             handler = _STATEMENTS.get(type(node))
             if handler is not None:
                 state = handler(self, node, state)
+            if state is not None and len(state.heap) + len(state.ranges) > self.collect_at:
+                self.collect(state)
         return state
 
     def suite(self, node: cst.BaseSuite, state: State | None) -> State | None:
@@ -249,13 +253,18 @@ class Statements(Calls):
 
     def for_loop(self, node: cst.For, state: State) -> State | None:
         iterable = self.eval(node.iter, state)
+        held = f"#{id(node)}"
+        state.frames[self.frame.number][held] = iterable
 
         def enter(head: State) -> tuple[State | None, State | None]:
             done = head.copy()
             self.bind(node.target, self.element(iterable, head), head)
             return head, done
 
-        return self._loop(node, node.body, node.orelse, enter, state)
+        after = self._loop(node, node.body, node.orelse, enter, state)
+        if after is not None:
+            after.frames[self.frame.number].pop(held, None)
+        return after
 
     def _loop(
         self,
@@ -270,7 +279,7 @@ class Statements(Calls):
         tag = self.site(node)
         loop = Loop()
         done: State | None = None
-        for round_number in range(MAX_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             loop = Loop()
             self.loops.append(loop)
             inside, done = enter(head.copy())
@@ -279,7 +288,7 @@ class Statements(Calls):
             back = self.join_all([end, *loop.continues])
             if back is None:
                 break
-            joined = self.join(head, self._settled(back, head), tag, widen=round_number > 0)
+            joined = self.join(head, self._settled(back, head), tag, widen=True)
             assert joined is not None
             if _same(joined, head):
                 break
@@ -404,8 +413,8 @@ def _same(joined: State, head: State) -> bool:
         joined.frames == head.frames
         and joined.releases == head.releases
         and joined.facts == head.facts
-        and all(joined.heap.get(oid) == cell for oid, cell in head.heap.items())
-        and all(joined.ranges.get(symbol) == span for symbol, span in head.ranges.items())
+        and all((now := joined.heap.get(oid)) is cell or now == cell for oid, cell in head.heap.items())
+        and all((here := joined.ranges.get(symbol)) is span or here == span for symbol, span in head.ranges.items())
     )
 
 
