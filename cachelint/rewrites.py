@@ -10,7 +10,7 @@ from cachelint.contracts.crop import crop as crop_contract
 from cachelint.contracts.crop import mask_of
 from cachelint.flow.events import Crop
 from cachelint.flow.numbers import Range
-from cachelint.flow.units import Span
+from cachelint.flow.spans import Span
 from cachelint.rule import Rewrite
 
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer)

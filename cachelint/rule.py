@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 import pkgutil
@@ -14,7 +15,7 @@ from typing import ClassVar
 from cachelint.contracts.crop import Piece
 from cachelint.diagnostics import Applicability, Severity
 from cachelint.flow.events import Event
-from cachelint.flow.units import Span
+from cachelint.flow.spans import Span
 from cachelint.flow.values import Step
 
 
@@ -56,6 +57,12 @@ class Rule(ABC):
         """The rule's page, in Markdown."""
         return inspect.cleandoc(inspect.getmodule(cls).__doc__ or "")
 
+    @classmethod
+    def summary(cls) -> str:
+        """What the rule does, in its first sentence."""
+        text = cls.documentation().split("## Why is this bad")[0].removeprefix("## What it does").strip()
+        return " ".join(text.split(". ")[0].split()).rstrip(".") + "."
+
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
@@ -68,3 +75,17 @@ def all_rules() -> tuple[Rule, ...]:
             if inspect.isclass(thing) and issubclass(thing, Rule) and thing.__module__ == module.__name__:
                 found[thing.code] = thing()
     return tuple(found[code] for code in sorted(found))
+
+
+def find_rule(wanted: str) -> Rule | None:
+    """The rule of a code or name, None where there is none."""
+    return next((rule for rule in all_rules() if wanted.upper() == rule.code or wanted == rule.name), None)
+
+
+def unknown_code(code: str) -> str | None:
+    """What is wrong with a code or the beginning of one, None where some rule has it."""
+    codes = [rule.code for rule in all_rules()]
+    if code == "ALL" or any(known.startswith(code) for known in codes):
+        return None
+    near = difflib.get_close_matches(code, codes, 1, 0.5)
+    return f"no rule has the code {code!r}" + (f"; did you mean {near[0]!r}?" if near else "; see `cachelint rules`")

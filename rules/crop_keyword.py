@@ -40,8 +40,7 @@ from collections.abc import Iterator
 from cachelint.contracts import crop as contract
 from cachelint.contracts.releases import describe
 from cachelint.flow.events import Crop, Event
-from cachelint.rewrites import positional
-from cachelint.rule import Finding, Rule
+from cachelint.rule import Finding, Rewrite, Rule
 
 
 class CropKeyword(Rule):
@@ -68,5 +67,11 @@ class CropKeyword(Rule):
             "error" if raising else "warning",
             f"`crop({event.keyword}=…)`: the keyword {what}",
             pieces,
-            positional(event),
+            self._rewrite(event),
         )
+
+    @staticmethod
+    def _rewrite(event: Crop) -> Rewrite | None:
+        from cachelint.rewrites import positional
+
+        return positional(event)

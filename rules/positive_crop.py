@@ -51,7 +51,6 @@ from collections.abc import Iterator
 from cachelint.contracts import crop as contract
 from cachelint.contracts.releases import describe
 from cachelint.flow.events import Crop, Event
-from cachelint.rewrites import positive_crop
 from cachelint.rule import Finding, Rewrite, Rule
 
 
@@ -106,4 +105,6 @@ class PositiveCrop(Rule):
         if not harmful and contract.never_on_a_full_window(releases):
             advice = "No `crop` works on a full window here: use `DynamicCache()` without a config, or prefill anew"
             return Rewrite("display", advice)
+        from cachelint.rewrites import positive_crop
+
         return positive_crop(event, releases)

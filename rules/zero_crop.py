@@ -42,8 +42,7 @@ from collections.abc import Iterator
 from cachelint.contracts import crop as contract
 from cachelint.contracts.releases import describe
 from cachelint.flow.events import Crop, Event
-from cachelint.rewrites import positive_crop, zero_crop
-from cachelint.rule import Finding, Rule
+from cachelint.rule import Finding, Rewrite, Rule
 
 
 class ZeroCrop(Rule):
@@ -73,7 +72,7 @@ class ZeroCrop(Rule):
                 f"{call} on a KV cache: the value {given}, which wipes the cache on transformers {describe(wipes)}"
                 + (f" and does nothing on {describe(nothing)}" if nothing else ""),
                 shown,
-                None if amount.is_zero else zero_crop(event),
+                None if amount.is_zero else self._guard(event),
             )
         elif amount.range.zero and nothing:
             cleared = f"cleared the cache on transformers {describe(wipes)} and " if wipes else ""
@@ -82,5 +81,17 @@ class ZeroCrop(Rule):
                 f"{call} on a KV cache: the number kept can be 0, which {cleared}"
                 f"leaves every token in it on {describe(nothing)}",
                 pieces,
-                positive_crop(event, releases),
+                self._count(event, releases),
             )
+
+    @staticmethod
+    def _guard(event: Crop) -> Rewrite | None:
+        from cachelint.rewrites import zero_crop
+
+        return zero_crop(event)
+
+    @staticmethod
+    def _count(event: Crop, releases: int) -> Rewrite | None:
+        from cachelint.rewrites import positive_crop
+
+        return positive_crop(event, releases)

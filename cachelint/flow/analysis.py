@@ -23,9 +23,14 @@ _OWN_ATTRIBUTE = re.compile(r"\bself\.(\w+)")
 
 @dataclass(slots=True)
 class Findings:
-    """What the flow found in a module: events in source order, and where it had to give up."""
+    """What the flow found in a module.
 
-    events: list[Event] = field(default_factory=list)
+    events: each with the root function that led to it (None: the module's top level). called: the functions
+    that were interpreted as somebody's callee. unfinished: where the analysis had to give up, and why.
+    """
+
+    events: list[tuple[Function | None, Event]] = field(default_factory=list)
+    called: set[Function] = field(default_factory=set)
     unfinished: list[str] = field(default_factory=list)
 
 
@@ -40,8 +45,6 @@ class Analysis:
         self.numbering = Numbering()
         self.findings = Findings()
         self._classes: dict[Class, State | None] = {}
-        self._own: list[tuple[Function | None, Event]] = []
-        self._inlined: set[Function] = set()
 
     def run(self) -> Findings:
         """Interpret what matters and give the events."""
@@ -49,10 +52,6 @@ class Analysis:
             self._run_function(function)
         if self._top_level_matters():
             self._run_module()
-        # A function that is called in sight is judged by its callers.
-        for root, event in self._own:
-            if event.calls is not None or root not in self._inlined:
-                self.findings.events.append(event)
         return self.findings
 
     # What matters
@@ -111,8 +110,8 @@ class Analysis:
         self._take(interpreter, None)
 
     def _take(self, interpreter: Interpreter, root: Function | None) -> None:
-        self._inlined |= interpreter.inlined - {root}
-        self._own.extend((root, event) for event in interpreter.events.values())
+        self.findings.called |= interpreter.inlined - {root}
+        self.findings.events.extend((root, event) for event in interpreter.events.values())
 
     # Classes
 

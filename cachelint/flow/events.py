@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-import libcst as cst
+from typing import TYPE_CHECKING
 
 from cachelint.flow.numbers import Linear, Range
 from cachelint.flow.state import Cache
-from cachelint.flow.units import Unit
 from cachelint.flow.values import Trail
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from cachelint.flow.units import Unit
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,8 @@ class Skeleton:
     statements: list[tuple[int, int, Binding | None]] = field(default_factory=list)
 
 
-def read_skeleton(text: str) -> Skeleton:
-    """The skeleton of a module's text.
+def parse(text: str) -> ast.Module:
+    """The syntax tree of a module's text.
 
     Raises:
         SourceError: the text is no Python that this interpreter can parse, or nests too deep.
@@ -70,7 +70,7 @@ def read_skeleton(text: str) -> Skeleton:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text)
+            return ast.parse(text)
     except SyntaxError as error:
         column = (error.offset or 1) if (error.offset or 0) > 0 else 1
         raise SourceError(f"syntax error: {error.msg}", error.lineno or 1, column) from None
@@ -78,8 +78,12 @@ def read_skeleton(text: str) -> Skeleton:
         raise SourceError("the code nests too deep to be read") from None
     except ValueError as error:
         raise SourceError(str(error)) from None
+
+
+def read_skeleton(text: str) -> Skeleton:
+    """The skeleton of a module's text. Raises SourceError, as `parse` does."""
     skeleton = Skeleton()
-    for statement in tree.body:
+    for statement in parse(text).body:
         bound = _read_statement(statement, skeleton)
         skeleton.statements.append((_start(statement), statement.end_lineno or statement.lineno, bound))
     return skeleton

@@ -8,25 +8,16 @@ columns; the rows are shifted back.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
 
+from cachelint.flow.spans import Span
+
 if TYPE_CHECKING:
     from cachelint.flow.project import Module
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
-    """A piece of a file: rows from 1, columns in characters from 0, the end exclusive."""
-
-    row: int
-    column: int
-    end_row: int
-    end_column: int
 
 
 class Unit:

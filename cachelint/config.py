@@ -1,0 +1,136 @@
+"""Settings: what `[tool.cachelint]` and the command line say."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+DEFAULT_EXCLUDE = (
+    ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox",
+    ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode",
+    "__pypackages__", "__pycache__", "_build", "buck-out", "build", "dist", "node_modules", "site-packages", "venv",
+)  # fmt: skip
+_FILES = ("cachelint.toml", ".cachelint.toml", "pyproject.toml")
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used: which file, which key, and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a run is to do.
+
+    transformers: the release range as the user wrote it, None to infer it. select, ignore, extend_select: rule
+    codes or their beginnings. exclude, extend_exclude: gitignore patterns. source: the file it came from.
+    """
+
+    transformers: str | None = None
+    select: tuple[str, ...] = ("KV",)
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = DEFAULT_EXCLUDE
+    extend_exclude: tuple[str, ...] = ()
+    respect_gitignore: bool = True
+    unsafe_fixes: bool = False
+    output_format: str = "full"
+    source: Path | None = None
+
+    def enables(self, code: str) -> bool:
+        """Whether a rule runs: the longest of the selecting and ignoring prefixes that fit its code decides."""
+        chosen = max((len(p) for p in (*self.select, *self.extend_select) if _fits(code, p)), default=-1)
+        dropped = max((len(p) for p in self.ignore if _fits(code, p)), default=-1)
+        return chosen > dropped
+
+
+def _fits(code: str, prefix: str) -> bool:
+    return prefix == "ALL" or code.startswith(prefix)
+
+
+def load_settings(start: Path, config: Path | None = None, *, isolated: bool = False) -> Settings:
+    """The settings for files below `start`: from `config`, else from the nearest file that has any.
+
+    Raises:
+        ConfigError: the file cannot be read, is no TOML, or has an unknown or wrongly typed key.
+    """
+    if isolated:
+        return Settings()
+    if config is not None:
+        return _read(config, required=True) or Settings()
+    start = start if start.is_dir() else start.parent
+    for folder in (start, *start.parents):
+        for name in _FILES:
+            path = folder / name
+            if path.is_file():
+                found = _read(path, required=False)
+                if found is not None:
+                    return found
+    return Settings()
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file. Raises ConfigError with the file and the place."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: is no valid UTF-8: {error.reason}") from None
+    return parse_toml(text, str(path))
+
+
+def parse_toml(text: str, place: str) -> dict[str, Any]:
+    """The content of TOML text. Raises ConfigError with `place` and what is wrong."""
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{place}: is no valid TOML: {error}") from None
+
+
+def _read(path: Path, *, required: bool) -> Settings | None:
+    data = read_toml(path)
+    if path.name == "pyproject.toml":
+        tool = data.get("tool", {})
+        table = tool.get("cachelint") if isinstance(tool, Mapping) else None
+    else:
+        table = data
+    if table is None:
+        return Settings(source=path) if required else None
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"{path}: `tool.cachelint` must be a table")
+    return replace(_from_table(path, table), source=path)
+
+
+def _from_table(path: Path, table: Mapping[str, Any]) -> Settings:
+    known = {field.name.replace("_", "-"): field for field in fields(Settings) if field.name != "source"}
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean `{near[0]}`?" if near else f"known keys are {', '.join(sorted(known))}"
+            raise ConfigError(f"{path}: unknown key `{key}` in `tool.cachelint`; {hint}")
+        values[known[key].name] = _typed(path, key, value, str(known[key].type))
+    return Settings(**values)
+
+
+def _typed(path: Path, key: str, value: Any, kind: str) -> Any:
+    if kind.startswith("tuple"):
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise ConfigError(f"{path}: `{key}` must be a list of strings, not {value!r}")
+    if kind == "bool":
+        if isinstance(value, bool):
+            return value
+        raise ConfigError(f"{path}: `{key}` must be true or false, not {value!r}")
+    if isinstance(value, str):
+        return value
+    raise ConfigError(f"{path}: `{key}` must be a string, not {value!r}")

@@ -1,0 +1,124 @@
+"""Which files are looked at: the named ones, and those below the named folders that are not ignored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pathspec
+
+SUFFIXES = (".py", ".pyi")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file to look at. named: the user named it, as opposed to a folder above it."""
+
+    path: Path
+    named: bool
+
+
+class MissingPath(Exception):
+    """A path that does not exist, or that cannot be listed."""
+
+
+def discover(paths: Iterable[Path], exclude: Iterable[str], *, respect_gitignore: bool = True) -> Iterator[Candidate]:
+    """The files to look at, absolute, each once, in the order of the paths and of the names below them.
+
+    Raises:
+        MissingPath: a path does not exist or a named folder cannot be listed.
+    """
+    seen: set[Path] = set()
+    patterns = pathspec.GitIgnoreSpec.from_lines(exclude)
+    for given in paths:
+        path = Path(os.path.abspath(given))
+        if path.is_dir():
+            rules = _rules_above(path) if respect_gitignore else []
+            found: Iterator[Path] = _walk(path, path, patterns, rules, respect_gitignore)
+            candidates = (Candidate(file, False) for file in found)
+        elif path.exists():
+            candidates = (Candidate(file, True) for file in (path,))
+        else:
+            raise MissingPath(f"{given}: no such file or folder")
+        for candidate in candidates:
+            if candidate.path not in seen:
+                seen.add(candidate.path)
+                yield candidate
+
+
+Rules = list[tuple[str, pathspec.GitIgnoreSpec]]
+
+
+def _rules_above(folder: Path) -> Rules:
+    """The gitignore rules of the folders above, up to the repository's root."""
+    found: Rules = []
+    if (folder / ".git").exists():
+        return found
+    for parent in folder.parents:
+        rules = _rules_in(parent)
+        if rules is not None:
+            found.insert(0, (str(parent), rules))
+        if (parent / ".git").exists():
+            return found
+    return []
+
+
+def _rules_in(folder: Path) -> pathspec.GitIgnoreSpec | None:
+    try:
+        text = (folder / ".gitignore").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return pathspec.GitIgnoreSpec.from_lines(text.splitlines())
+
+
+def _walk(
+    folder: Path, top: Path, exclude: pathspec.GitIgnoreSpec, rules: Rules, respect_gitignore: bool
+) -> Iterator[Path]:
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except OSError as error:
+        if folder == top:
+            raise MissingPath(f"{folder}: cannot be listed: {error.strerror}") from None
+        return
+    if respect_gitignore and any(entry.name == ".gitignore" for entry in entries):
+        own = _rules_in(folder)
+        rules = [*rules, (str(folder), own)] if own is not None else rules
+    for entry in entries:
+        is_folder = _is_folder(entry)
+        if not is_folder and not entry.name.endswith(SUFFIXES):
+            continue
+        relative = os.path.relpath(entry.path, top).replace(os.sep, "/") + ("/" if is_folder else "")
+        if exclude.match_file(relative) or _ignored(entry.path, is_folder, rules):
+            continue
+        if is_folder:
+            yield from _walk(Path(entry.path), top, exclude, rules, respect_gitignore)
+        elif _is_file(entry):
+            yield Path(entry.path)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        # A link to a folder is not followed: it leads to what is met elsewhere, out of the tree, or in circles.
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
+
+
+def _ignored(path: str, is_folder: bool, rules: Rules) -> bool:
+    verdict = False
+    for base, spec in rules:
+        relative = os.path.relpath(path, base).replace(os.sep, "/") + ("/" if is_folder else "")
+        found = spec.check_file(relative)
+        if found.include is not None:
+            verdict = found.include
+    return verdict

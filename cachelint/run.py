@@ -1,0 +1,208 @@
+"""One run from paths to output: checking or fixing, printing, and the exit status."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cachelint.config import Settings
+from cachelint.diagnostics import Diagnostic
+from cachelint.discovery import Candidate, discover
+from cachelint.engine import Checker, FileResult, Report, collect
+from cachelint.report.concise import shown
+
+if TYPE_CHECKING:
+    from cachelint.fixes import Fixed
+
+PROGRESS_AFTER = 1.0
+
+
+@dataclass
+class Run:
+    """A run as the command line asks for it. Diagnostics go to standard output, all else to standard error."""
+
+    paths: tuple[Path, ...]
+    settings: Settings
+    option: str | None
+    jobs: int
+    output_file: Path | None
+    colour: bool
+    width: int
+    quiet: bool
+    verbose: bool
+    statistics: bool = False
+    exit_zero: bool = False
+    stdin_filename: Path | None = None
+    failures: list[str] = field(default_factory=list)
+
+    # Checking
+
+    def check(self) -> int:
+        """Check and print. Returns the exit status. Raises ConfigError and MissingPath."""
+        checker = Checker(self.settings, self.option)
+        if self._reads_stdin:
+            name = self.stdin_filename or Path("stdin.py")
+            report = collect([checker.check_bytes(name.absolute(), sys.stdin.buffer.read())])
+        else:
+            report = collect(self._progress(checker.check(self._candidates(), self.jobs)))
+        self._print(report.diagnostics)
+        self._tell(report)
+        if self.failures:
+            return 2
+        return 1 if report.diagnostics and not self.exit_zero else 0
+
+    @property
+    def _reads_stdin(self) -> bool:
+        return [str(path) for path in self.paths] == ["-"]
+
+    def _candidates(self) -> list[Candidate]:
+        exclude = (*self.settings.exclude, *self.settings.extend_exclude)
+        found = list(discover(self.paths, exclude, respect_gitignore=self.settings.respect_gitignore))
+        if not found and not self.quiet:
+            click.echo("warning: no Python file was found in the given paths", err=True)
+        return found
+
+    def _progress(self, results: Iterable[FileResult]) -> Iterator[FileResult]:
+        """Pass the results on; on a terminal, show how far it is once that takes longer than a moment."""
+        if self.quiet or not sys.stderr.isatty():
+            yield from results
+            return
+        began, bar = time.monotonic(), None
+        for done, result in enumerate(results, 1):
+            if bar is None and time.monotonic() - began > PROGRESS_AFTER:
+                from rich.console import Console
+
+                bar = Console(stderr=True).status("checking …")
+                bar.start()
+            if bar is not None:
+                bar.update(f"checked {done} files")
+            yield result
+        if bar is not None:
+            bar.stop()
+
+    # Fixing
+
+    def fix(self, *, write: bool, summary: bool = False) -> int:
+        """Apply fixes (or show them) and print what is left. Returns the exit status."""
+        from cachelint.fixes import FixError, diff, fix_source
+        from cachelint.fixes import write as write_file
+        from cachelint.sources import SourceError, decode
+
+        checker = Checker(self.settings, self.option)
+        candidates = self._candidates()
+        report = collect(self._progress(checker.check(candidates, self.jobs)))
+        left: list[Diagnostic] = []
+        done: list[Fixed] = []
+        by_file: dict[Path, list[Diagnostic]] = {}
+        for diagnostic in report.diagnostics:
+            by_file.setdefault(diagnostic.path, []).append(diagnostic)
+        for path, diagnostics in by_file.items():
+            if not any(d.fix and d.fix.edits for d in diagnostics):
+                left += diagnostics
+                continue
+            try:
+                data = path.read_bytes()
+                fixed = fix_source(decode(path, data), checker.diagnose, unsafe=self.settings.unsafe_fixes)
+                if fixed.changed and write:
+                    write_file(fixed, data)
+                elif fixed.changed:
+                    click.echo(diff(fixed, shown(path)), nl=False)
+            except (SourceError, FixError, OSError) as error:
+                self.failures.append(str(error) if str(path) in str(error) else f"{path}: {error}")
+                left += diagnostics
+                continue
+            if fixed.reason is not None:
+                self.failures.append(f"{path}: {fixed.reason}; the file is as it was before that pass")
+            done.append(fixed)
+            left += fixed.left
+        if write:
+            self._print(left)
+        self._tell(report)
+        self._summarise(done, left, write=write, always=summary)
+        if self.failures:
+            return 2
+        changed = any(fixed.changed for fixed in done)
+        return 1 if (left or (changed and not write)) and not self.exit_zero else 0
+
+    def _summarise(self, done: Sequence[Fixed], left: list[Diagnostic], *, write: bool, always: bool) -> None:
+        if self.quiet:
+            return
+        files = [fixed for fixed in done if fixed.changed]
+        count = sum(len(fixed.fixed) for fixed in files)
+        verb = "Fixed" if write else "Would fix"
+        if count or always:
+            click.echo(f"{verb} {_number(count, 'finding')} in {_number(len(files), 'file')}.", err=True)
+        if always:
+            codes = Counter(d.code for fixed in files for d in fixed.fixed)
+            for code, number in sorted(codes.items()):
+                click.echo(f"  {code}  {number}", err=True)
+            unsafe = sum(1 for d in left if d.fix and d.fix.applicability == "unsafe" and d.fix.edits)
+            if unsafe:
+                click.echo(f"{_number(unsafe, 'more fix', 'more fixes')} with --unsafe-fixes.", err=True)
+
+    # Printing
+
+    def _print(self, diagnostics: list[Diagnostic]) -> None:
+        text = self._render(diagnostics)
+        if self.output_file is not None:
+            try:
+                self.output_file.write_text(text, encoding="utf-8")
+            except OSError as error:
+                self.failures.append(f"{self.output_file}: cannot be written: {error.strerror or error}")
+        elif text:
+            click.echo(text, nl=False)
+
+    def _render(self, diagnostics: list[Diagnostic]) -> str:
+        if self.settings.output_format == "json":
+            from cachelint.report.json import render as render_json
+
+            return render_json(diagnostics)
+        if self.settings.output_format == "concise":
+            from cachelint.report.concise import render as render_concise
+
+            return render_concise(diagnostics)
+        if not diagnostics:
+            return ""
+        from cachelint.report.full import render as render_full
+
+        return render_full(diagnostics, colour=self.colour, width=self.width)
+
+    def _tell(self, report: Report) -> None:
+        """Everything that is no finding: counts, what could not be read, where the analysis gave up."""
+        self.failures = [*report.unreadable, *self.failures]
+        for failure in self.failures:
+            click.echo(f"error: {failure}", err=True)
+        if report.unfinished and self.verbose:
+            for place in report.unfinished:
+                click.echo(f"note: gave up on {place}; what happens in it is unknown", err=True)
+        if self.quiet:
+            return
+        if self.statistics:
+            for code, number in Counter(d.code for d in report.diagnostics).most_common():
+                click.echo(f"{number:>5}  {code}", err=True)
+        if self.verbose:
+            click.echo(f"note: {_number(report.files, 'file')} looked at", err=True)
+        if self.settings.output_format != "json" and self.output_file is None:
+            self._count(report.diagnostics)
+
+    def _count(self, diagnostics: list[Diagnostic]) -> None:
+        if not diagnostics:
+            click.echo("All checks passed!", err=True)
+            return
+        errors = sum(d.severity == "error" for d in diagnostics)
+        fixable = sum(bool(d.fix and d.fix.edits and d.fix.applicability == "safe") for d in diagnostics)
+        split = f"{_number(errors, 'error')}, {_number(len(diagnostics) - errors, 'warning')}"
+        click.echo(f"Found {_number(len(diagnostics), 'finding')} ({split}).", err=True)
+        if fixable:
+            click.echo(f"{fixable} fixable with --fix.", err=True)
+
+
+def _number(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"
