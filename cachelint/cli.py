@@ -16,11 +16,15 @@ from cachelint import __version__
 if TYPE_CHECKING:
     from cachelint.config import Settings
 
+    _CodesType = click.ParamType[tuple[str, ...]]
+else:
+    _CodesType = click.ParamType
+
 F = TypeVar("F", bound=Callable[..., Any])
 FORMATS = ("full", "concise", "json")
 
 
-class Codes(click.ParamType[tuple[str, ...]]):
+class Codes(_CodesType):
     """Rule codes or their beginnings, separated by commas."""
 
     name = "codes"

@@ -18,6 +18,9 @@ from cachelint.flow.events import Event
 from cachelint.flow.spans import Span
 from cachelint.flow.values import Step
 
+# The trigger of every rule that judges a `crop`: a call, a method taken as a value, or its name in a string.
+CROP_CALL = (r"\.crop\b|[\"']crop[\"']",)
+
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:

@@ -40,7 +40,7 @@ from collections.abc import Iterator
 from cachelint.contracts import crop as contract
 from cachelint.contracts.releases import describe
 from cachelint.flow.events import Crop, Event
-from cachelint.rule import Finding, Rewrite, Rule
+from cachelint.rule import CROP_CALL, Finding, Rewrite, Rule
 
 
 class CropKeyword(Rule):
@@ -48,7 +48,7 @@ class CropKeyword(Rule):
 
     code = "KV107"
     name = "crop-keyword"
-    triggers = (r"\bcrop\b",)
+    triggers = CROP_CALL
     judges = (Crop,)
 
     def check(self, event: Event, releases: int) -> Iterator[Finding]:

@@ -45,7 +45,7 @@ from collections.abc import Iterator
 from cachelint.contracts import crop as contract
 from cachelint.contracts.releases import describe
 from cachelint.flow.events import Crop, Event
-from cachelint.rule import Finding, Rewrite, Rule
+from cachelint.rule import CROP_CALL, Finding, Rewrite, Rule
 
 
 class FullWindowCrop(Rule):
@@ -53,7 +53,7 @@ class FullWindowCrop(Rule):
 
     code = "KV104"
     name = "full-window-crop"
-    triggers = (r"\bcrop\b",)
+    triggers = CROP_CALL
     judges = (Crop,)
 
     def check(self, event: Event, releases: int) -> Iterator[Finding]:

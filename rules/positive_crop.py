@@ -51,7 +51,7 @@ from collections.abc import Iterator
 from cachelint.contracts import crop as contract
 from cachelint.contracts.releases import describe
 from cachelint.flow.events import Crop, Event
-from cachelint.rule import Finding, Rewrite, Rule
+from cachelint.rule import CROP_CALL, Finding, Rewrite, Rule
 
 
 class PositiveCrop(Rule):
@@ -59,7 +59,7 @@ class PositiveCrop(Rule):
 
     code = "KV101"
     name = "positive-crop"
-    triggers = (r"\bcrop\b",)
+    triggers = CROP_CALL
     judges = (Crop,)
 
     def check(self, event: Event, releases: int) -> Iterator[Finding]:
@@ -98,7 +98,7 @@ class PositiveCrop(Rule):
         warned = contract.mask_of(pieces, "warns") & ~whole
         if warned:
             parts.append(f"is deprecated on {describe(warned)}")
-        return f"{call} on a KV cache: the value {given}, which {', '.join(parts)}"
+        return f"{call} on a KV cache: the value {given}, which {' and '.join(parts)}"
 
     @staticmethod
     def _rewrite(event: Crop, releases: int, harmful: int) -> Rewrite | None:

@@ -10,6 +10,7 @@ import libcst as cst
 from cachelint.flow.events import Event
 from cachelint.flow.interpreter import Interpreter, generalise
 from cachelint.flow.machine import Numbering, OutOfSteps
+from cachelint.flow.naming import speaks_of_caches
 from cachelint.flow.project import Class, Function, Module, Project
 from cachelint.flow.state import Cell, State
 from cachelint.flow.values import UNKNOWN, Value, ref
@@ -58,6 +59,8 @@ class Analysis:
 
     def _roots(self) -> list[Function]:
         """The functions that hold a trigger, and those that call them, in source order."""
+        if not speaks_of_caches(self.module.source.text):
+            return []
         every = list(self.module.roots())
         chosen = [function for function in every if self.triggers.search(function.text)]
         names = {function.name for function in chosen}
@@ -74,6 +77,8 @@ class Analysis:
         return chosen[:MAX_ROOTS]
 
     def _top_level_matters(self) -> bool:
+        if not speaks_of_caches(self.module.source.text):
+            return False
         names = {function.name for function in self._roots()}
         for start, end, bound in self.module.skeleton.statements:
             if bound is None or isinstance(bound, tuple):
@@ -94,19 +99,23 @@ class Analysis:
     def _attempt(self, interpreter: Interpreter, function: Function, state: State, receiver: Value) -> State | None:
         try:
             return interpreter.run_function(function, state, receiver)
-        except (OutOfSteps, RecursionError, cst.ParserSyntaxError) as error:
-            why = {OutOfSteps: "too many steps", RecursionError: "nested too deep"}.get(type(error), "not parsed")
-            place = f"{self.module.path}:{function.skeleton.start}: `{function.name}` ({why})"
-            if place not in self.findings.unfinished:
-                self.findings.unfinished.append(place)
+        except Exception as error:
+            self._give_up(f"{function.module.path}:{function.skeleton.start}: `{function.name}`", error)
             return None
+
+    def _give_up(self, place: str, error: Exception) -> None:
+        """Note that something stays unknown. A fault of the analysis itself must not cost the other findings."""
+        known = {OutOfSteps: "too many steps", RecursionError: "nested too deep", cst.ParserSyntaxError: "not parsed"}
+        why = known.get(type(error), f"internal error: {type(error).__name__}: {error}")
+        if f"{place} ({why})" not in self.findings.unfinished:
+            self.findings.unfinished.append(f"{place} ({why})")
 
     def _run_module(self) -> None:
         interpreter = Interpreter(self.project, self.releases, self.numbering)
         try:
             interpreter.run_module(self.module, interpreter.start())
-        except (OutOfSteps, RecursionError, cst.ParserSyntaxError):
-            self.findings.unfinished.append(f"{self.module.path}: the top level")
+        except Exception as error:
+            self._give_up(f"{self.module.path}: the top level", error)
         self._take(interpreter, None)
 
     def _take(self, interpreter: Interpreter, root: Function | None) -> None:

@@ -52,7 +52,7 @@ class Builtins(Caches):
             return number(len(atom.value))
         if not isinstance(atom, Ref):
             return self.count(state)
-        cell = state.heap[atom.oid]
+        cell = state.cell(atom.oid)
         if cell.kind in ("list", "dict"):
             if all(key != ANY_ITEM and isinstance(key, tuple) for key in cell.fields) and self.context == ():
                 return number(len(cell.fields))
@@ -60,7 +60,7 @@ class Builtins(Caches):
         if ("#", "len") not in cell.fields:
             value = self.count(state, name=f"len({cell.name})")
             state.heap[atom.oid] = cell.with_field(("#", "len"), value)
-        return state.heap[atom.oid].fields[("#", "len")]
+        return state.cell(atom.oid).fields[("#", "len")]
 
     def builtin_isinstance(self, args: Arguments, node: cst.Call, state: State) -> Value | None:
         """`isinstance`, kept as a test that a branch can narrow by."""
@@ -175,9 +175,9 @@ class Builtins(Caches):
             atom = args.args[0].single
             if isinstance(atom, (Tup, Version)):
                 return args.args[0]
-            if isinstance(atom, Ref) and state.heap[atom.oid].kind in ("list", "tuple"):
+            if isinstance(atom, Ref) and state.cell(atom.oid).kind in ("list", "tuple"):
                 oid = self.place()
-                state.heap[oid] = state.heap[atom.oid]
+                state.heap[oid] = state.cell(atom.oid)
                 return ref(oid)
             return None
         return self.list_of(UNKNOWN, state) if not args.args else None
@@ -188,7 +188,7 @@ class Builtins(Caches):
         fields: dict[Key, Value] = {}
         for value in args.args:
             for atom in value.refs():
-                fields.update(state.heap[atom.oid].fields)
+                fields.update(state.cell(atom.oid).fields)
         fields.update({("item", key): value for key, value in args.keywords.items()})
         state.heap[oid] = Cell(kind="dict", fields=fields)
         return ref(oid)
@@ -207,7 +207,7 @@ class Builtins(Caches):
         for atom in args.args[0].atoms:
             if isinstance(atom, Ref):
                 oid = self.place((self.site(node), atom.oid))
-                state.heap[oid] = state.heap[atom.oid]
+                state.heap[oid] = state.cell(atom.oid)
                 atom = Ref(oid)
             value = value.union(Value((atom,)))
         return value

@@ -102,7 +102,7 @@ class Caches(Narrowing):
         self._fill(given, args, node, state)
         taken = {oid for oid, _ in self.caches(given, state)}
         for oid in self.reachable(args.all(), state):
-            if oid not in taken and state.heap[oid].cache is not None:
+            if oid not in taken and state.cell(oid).cache is not None:
                 self.give_away(oid, node, state)
         output = self.place(self.site(node))
         cell = Cell(kind="output", name="output")
@@ -116,12 +116,12 @@ class Caches(Narrowing):
 
     @staticmethod
     def _is_model(receiver: Value, state: State) -> bool:
-        return any(state.heap[atom.oid].kind == "model" for atom in receiver.refs() if atom.oid in state.heap)
+        return any(state.cell(atom.oid).kind == "model" for atom in receiver.refs() if atom.oid in state.heap)
 
     def _reveal(self, given: Value, node: cst.CSTNode, state: State) -> None:
         """Whatever is passed as `past_key_values` is a KV cache."""
         for atom in given.refs():
-            cell = state.heap[atom.oid]
+            cell = state.cell(atom.oid)
             if cell.cache is None and not cell.denied and cell.kind == "":
                 cache = Cache(
                     length=self.length_form(state),
@@ -160,7 +160,7 @@ class Caches(Narrowing):
 
     def give_away(self, oid: int, node: cst.CSTNode, state: State) -> None:
         """Something unseen gets the cache: its length and recording are no longer known."""
-        cell = state.heap[oid]
+        cell = state.cell(oid)
         assert cell.cache is not None
         cache = replace(cell.cache, length=self.length_form(state), recording=_ANY_RECORDING)
         state.heap[oid] = replace(cell, cache=cache)
@@ -175,7 +175,7 @@ class Caches(Narrowing):
 
     def cache_method(self, oid: int, name: str, args: Arguments, node: cst.Call, state: State) -> Value:
         """The value of calling a method that the library defines on caches."""
-        cache = state.heap[oid].cache
+        cache = state.cell(oid).cache
         assert cache is not None
         if name == "get_seq_length":
             return Value((Num(cache.length, trail=self.step(node, "the length of the cache here")),))
@@ -185,10 +185,10 @@ class Caches(Narrowing):
         if name == "activate_past_recording":
             empty = state.range(cache.length).hi == 0
             recorded = replace(cache, recording=frozenset({"before" if empty else "late"}))
-            state.heap[oid] = replace(state.heap[oid], cache=recorded)
+            state.heap[oid] = replace(state.cell(oid), cache=recorded)
             return NONE
         if name == "reset":
-            state.heap[oid] = replace(state.heap[oid], cache=replace(cache, length=Linear()))
+            state.heap[oid] = replace(state.cell(oid), cache=replace(cache, length=Linear()))
             return NONE
         if name == "update":
             self._fill(ref(oid), args, node, state)
@@ -196,7 +196,7 @@ class Caches(Narrowing):
         if name == "to_legacy_cache":
             return self.fresh(state, denied=True)
         for other in self.reachable(args.all(), state):
-            if other != oid and state.heap[other].cache is not None:
+            if other != oid and state.cell(other).cache is not None:
                 self.give_away(other, node, state)
         return self.fresh(state, name)
 
@@ -204,7 +204,7 @@ class Caches(Narrowing):
 
     def crop(self, oid: int, args: Arguments, node: cst.Call, state: State, *, quiet: bool = False) -> None:
         """A `crop`: the event for the rules, and the length that is left."""
-        cache = state.heap[oid].cache
+        cache = state.cell(oid).cache
         assert cache is not None
         plain = len(args.nodes) == 1 and not args.nodes[0].star and not args.hidden
         value = args.args[0] if args.args else next(iter(args.keywords.values()), None)
@@ -237,7 +237,7 @@ class Caches(Narrowing):
         form, length = known.form, cache.length
         trail = known.trail
         if trail is None:
-            trail = next((state.heap[a.oid].trail for a in value.refs() if a.oid in state.heap), None)
+            trail = next((state.cell(a.oid).trail for a in value.refs() if a.oid in state.heap), None)
         rest, taken = form + length, length - form
         in_rest = len(rest.terms) < len(form.terms)
         in_rest = in_rest or any(factor < 0 and symbol in self.lengths for symbol, factor in form.terms)

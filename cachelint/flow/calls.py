@@ -95,10 +95,10 @@ class Calls(Builtins):
     def _spread_keywords(value: Value, found: Arguments, state: State) -> None:
         found.extra.append(value)
         atom = value.single
-        known = isinstance(atom, Ref) and state.heap[atom.oid].kind == "dict"
+        known = isinstance(atom, Ref) and state.cell(atom.oid).kind == "dict"
         found.hidden = found.hidden or not known
         if isinstance(atom, Ref):
-            for key, item in state.heap[atom.oid].fields.items():
+            for key, item in state.cell(atom.oid).fields.items():
                 if isinstance(key, tuple) and key[0] == "item" and isinstance(key[1], str):
                     found.keywords.setdefault(key[1], item)
                 found.hidden = found.hidden or key == ANY_ITEM
@@ -138,7 +138,7 @@ class Calls(Builtins):
             )
             return self.call(atom.callee, joined, node, state)
         if isinstance(atom, Ref):
-            cls = state.heap[atom.oid].cls
+            cls = state.cell(atom.oid).cls
             for name in ("__call__", "forward"):
                 method = cls.method(name) if cls else None
                 if method is not None:
@@ -171,7 +171,7 @@ class Calls(Builtins):
         return self.unknown_call(args, node, state, Value((atom,)))
 
     def _call_on_object(self, atom: Ref, name: str, args: Arguments, node: cst.Call, state: State) -> Value:
-        cell = state.heap[atom.oid]
+        cell = state.cell(atom.oid)
         if cell.kind == "super":
             return self._call_on_library_self(cell, name, args, node, state)
         if name in cell.fields and cell.fields[name].atoms:
@@ -211,7 +211,7 @@ class Calls(Builtins):
             return NONE
         if name == "__init__":
             self.make_cache(oid, next(iter(caches[0][1].classes), "Cache"), args, node, state)
-            state.heap[oid] = replace(state.heap[oid], cls=self.frame.cls, kind="instance")
+            state.heap[oid] = replace(state.cell(oid), cls=self.frame.cls, kind="instance")
             return NONE
         return self.cache_method(oid, name, args, node, state)
 
@@ -245,7 +245,7 @@ class Calls(Builtins):
         return self.fresh(state)
 
     def _store_any(self, oid: int, value: Value, state: State) -> None:
-        cell = state.heap[oid]
+        cell = state.cell(oid)
         held = cell.fields.get(ANY_ITEM, UNKNOWN)
         state.heap[oid] = cell.with_field(ANY_ITEM, held.union(value))
 
@@ -274,11 +274,11 @@ class Calls(Builtins):
         passed = args.all()
         if any(isinstance(atom, (Func, Method, Partial)) for value in passed for atom in value.atoms):
             return True
-        if any(state.heap[oid].cache for oid in self.reachable(passed, state)):
+        if any(state.cell(oid).cache for oid in self.reachable(passed, state)):
             return True
         if func.receiver is None or not func.function.touches_tracked:
             return False
-        return any(state.heap[oid].cache for oid in self.reachable([func.receiver], state))
+        return any(state.cell(oid).cache for oid in self.reachable([func.receiver], state))
 
     def call_function(
         self,
@@ -301,7 +301,7 @@ class Calls(Builtins):
             name = cache_class(base)
             if name is not None:
                 self.make_cache(oid, name, args, node, state)
-                state.heap[oid] = replace(state.heap[oid], cls=cls, kind="instance")
+                state.heap[oid] = replace(state.cell(oid), cls=cls, kind="instance")
                 break
         init = cls.method("__init__")
         if init is not None:
@@ -316,7 +316,7 @@ class Calls(Builtins):
         names = list(cls.skeleton.fields)
         given = {**dict(zip(names, args.args, strict=False)), **args.keywords}
         for name, value in given.items():
-            state.heap[oid] = state.heap[oid].with_field(name, value)
+            state.heap[oid] = state.cell(oid).with_field(name, value)
 
     def _super(self, node: cst.Call, state: State) -> Value:
         receiver, cls = self.frame.receiver, self.frame.cls
@@ -326,7 +326,7 @@ class Calls(Builtins):
         oid = self.place((self.site(node), atom.oid))
         parents = [thing for base in cls.skeleton.bases for thing in self.project.resolve(cls.module, base)]
         parent = next((thing for thing in parents if isinstance(thing, Class)), None)
-        cell = state.heap[atom.oid]
+        cell = state.cell(atom.oid)
         if parent is None:
             # The library's own method works on the receiver itself, but never on what the project overrides.
             state.heap[oid] = Cell(kind="super", name=cell.name, fields={"#self": receiver})
@@ -376,7 +376,7 @@ class Calls(Builtins):
         if "past_key_values" in args.keywords or "past_key_value" in args.keywords:
             return self.forward(receiver or UNKNOWN, args, node, state)
         for oid in self.reachable(passed, state):
-            cell = state.heap[oid]
+            cell = state.cell(oid)
             if cell.cache is not None:
                 self.give_away(oid, node, state)
             elif cell.kind in ("instance", "list", "dict"):

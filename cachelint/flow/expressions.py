@@ -92,7 +92,8 @@ class Expressions(Machine):
             names = state.frames.get(number)
             if names is not None and name in names:
                 return names[name]
-            number = self.frames[number].outer
+            frame = self.frames.get(number)
+            number = frame.outer if frame is not None else None
         return self.global_value(self.frame.module, name, state)
 
     def global_value(self, module: Module, name: str, state: State) -> Value:
@@ -197,7 +198,7 @@ class Expressions(Machine):
         return UNKNOWN
 
     def _object_attribute(self, atom: Ref, name: str, state: State) -> Value:
-        cell = state.heap[atom.oid]
+        cell = state.cell(atom.oid)
         if name in cell.fields:
             return cell.fields[name]
         if cell.cls is not None:
@@ -207,7 +208,7 @@ class Expressions(Machine):
             field = cell.cls.field(name)
             if field is not None:
                 value = self.global_assignment(field[0].module, field[1], name, state)
-                state.heap[atom.oid] = state.heap[atom.oid].with_field(name, value)
+                state.heap[atom.oid] = state.cell(atom.oid).with_field(name, value)
                 return value
         special = self.method_value(ref(atom.oid), name, state)
         if special is not None:
@@ -215,7 +216,7 @@ class Expressions(Machine):
         if cell.kind in ("list", "dict", "tuple"):
             return Value((Method(ref(atom.oid), name),))
         value = self.fresh(state, name, kind="config" if name == "config" and cell.kind == "model" else "")
-        state.heap[atom.oid] = state.heap[atom.oid].with_field(name, value)
+        state.heap[atom.oid] = state.cell(atom.oid).with_field(name, value)
         return value
 
     def _bound(self, method: Function, receiver: Value, state: State) -> Value:
@@ -286,7 +287,7 @@ class Expressions(Machine):
             return Value((Version(part=key),))
         if not isinstance(atom, Ref):
             return UNKNOWN
-        cell = state.heap[atom.oid]
+        cell = state.cell(atom.oid)
         if key is not ...:
             field: Key = ("item", key)
             if field in cell.fields:
@@ -307,7 +308,7 @@ class Expressions(Machine):
                 return self.fresh(state)
         within = DIMENSION if cell.name == "shape" else None
         value = self.fresh(state, f"{cell.name}[{key!r}]" if cell.name else "", within)
-        state.heap[atom.oid] = state.heap[atom.oid].with_field(("item", key), value)
+        state.heap[atom.oid] = state.cell(atom.oid).with_field(("item", key), value)
         return value
 
     # Operators
@@ -447,7 +448,7 @@ class Expressions(Machine):
                 fields[("item", key)] = value
             else:
                 for atom in value.refs():
-                    fields.update(state.heap[atom.oid].fields)
+                    fields.update(state.cell(atom.oid).fields)
         oid = self.place(self.site(node))
         state.heap[oid] = Cell(kind="dict", fields=fields)
         return ref(oid)

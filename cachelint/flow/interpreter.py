@@ -281,7 +281,7 @@ class Interpreter(Statements):
         classes = frozenset(name for name in names if isinstance(name, str))
         projects = [name for name in names if isinstance(name, Class)]
         for atom in value.refs():
-            cell = state.heap[atom.oid]
+            cell = state.cell(atom.oid)
             if cell.kind or cell.cache is not None:
                 continue
             if classes:
@@ -317,7 +317,7 @@ class Interpreter(Statements):
         return found
 
     def _annotate_project(self, atom: Ref, cls: Class, state: State) -> None:
-        cell = state.heap[atom.oid]
+        cell = state.cell(atom.oid)
         state.heap[atom.oid] = replace(cell, kind="instance", cls=cls)
         self.own_cache(atom.oid, cls, state)
 
@@ -333,7 +333,7 @@ class Interpreter(Statements):
             length=self.length_form(state),
             recording=frozenset({"no", "before", "late"}),
         )
-        state.heap[oid] = replace(state.heap[oid], cache=cache)
+        state.heap[oid] = replace(state.cell(oid), cache=cache)
 
     # Globals
 
@@ -384,7 +384,7 @@ def generalise(interpreter: Interpreter, cls: Class, oid: int, kept: frozenset[s
     Only the attributes `kept` stay; a cache keeps its class but may have any length; a number may be any other
     that is no smaller than 0 (or than nothing); constants are forgotten, since anybody can set them.
     """
-    cell = state.heap[oid]
+    cell = state.cell(oid)
     fields: dict[Key, Value] = {}
     for key, value in cell.fields.items():
         if isinstance(key, str) and key in kept:
@@ -392,12 +392,12 @@ def generalise(interpreter: Interpreter, cls: Class, oid: int, kept: frozenset[s
     state.heap[oid] = replace(cell, fields=fields)
     alive = interpreter.reachable([ref(oid)], state)
     for other in alive:
-        found = state.heap[other]
+        found = state.cell(other)
         if found.cache is not None:
             symbol = interpreter.symbol(("any length", other), "length")
             interpreter.lengths.add(symbol)
             state.heap[other] = replace(found, cache=replace(found.cache, length=Linear.of(symbol)))
-    state.heap = {other: state.heap[other] for other in alive}
+    state.heap = {other: state.cell(other) for other in alive}
     state.frames = {0: {}}
     state.facts = frozenset()
     return state

@@ -15,7 +15,7 @@ from cachelint.flow.numbers import COUNT, Linear, Range, Symbol
 from cachelint.flow.project import Class, Function, Module, Project
 from cachelint.flow.state import Cache, Cell, State
 from cachelint.flow.units import Unit
-from cachelint.flow.values import UNKNOWN, Const, Num, Ref, Step, Test, Trail, Tup, Value, ref
+from cachelint.flow.values import UNKNOWN, Const, Num, Ref, Step, Test, Trail, Tup, Value, nested, ref
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -66,6 +66,7 @@ class Numbering:
         self.symbols: dict[Hashable, Symbol] = {}
         self.objects: dict[Hashable, int] = {}
         self.lengths: set[Symbol] = set()
+        self.frames: dict[int, Frame] = {}
         self._serial = 0
 
     def serial(self) -> int:
@@ -83,7 +84,7 @@ class Machine:
         self.numbering = numbering
         self.steps = 0
         self.events: dict[Hashable, Event] = {}
-        self.frames: dict[int, Frame] = {}
+        self.frames = numbering.frames
         self.stack: list[Frame] = []
         self.calls: Trail | None = None
         self.context: tuple[int, ...] = ()
@@ -169,7 +170,7 @@ class Machine:
             if isinstance(atom, Num):
                 candidate = atom
             elif isinstance(atom, Ref) and self.is_open(atom, state):
-                name = state.heap[atom.oid].name
+                name = state.cell(atom.oid).name
                 candidate = Num(Linear.of(self.symbol(("value", atom.oid), name)))
             elif isinstance(atom, Const) and isinstance(atom.value, bool):
                 candidate = Num(Linear((), int(atom.value)))
@@ -205,7 +206,7 @@ class Machine:
 
     def set_cache(self, state: State, oid: int, cache: Cache, *, weak: bool = False) -> None:
         """Store what is known of a cache; weakly where the value can also be another."""
-        cell = state.heap[oid]
+        cell = state.cell(oid)
         if weak and cell.cache is not None:
             length = cache.length if cache.length == cell.cache.length else self.length_form(state)
             cache = cell.cache.join(cache, length)
@@ -219,9 +220,9 @@ class Machine:
             for atom in pending.pop().atoms:
                 if isinstance(atom, Ref) and atom.oid not in seen and atom.oid in state.heap:
                     seen[atom.oid] = None
-                    pending.extend(state.heap[atom.oid].fields.values())
-                elif hasattr(atom, "items") and not isinstance(atom, Const):
-                    pending.extend(atom.items)
+                    pending.extend(state.cell(atom.oid).fields.values())
+                else:
+                    pending.extend(nested(atom))
         return list(seen)
 
     # Memory
@@ -266,8 +267,8 @@ class Machine:
             for atom in roots.pop().atoms:
                 if isinstance(atom, (Num, Test)):
                     used.update(symbol for symbol, _ in atom.form.terms)
-                elif isinstance(atom, Tup):
-                    roots.extend(atom.items)
+                else:
+                    roots.extend(nested(atom))
         return used
 
     # Joins

@@ -233,7 +233,7 @@ class Narrowing(Expressions):
             return not holds or bool(kinds and type(atom.value).__name__ in {k.split(".")[-1] for k in kinds})
         if not isinstance(atom, Ref) or atom.oid not in state.heap:
             return True
-        cell = state.heap[atom.oid]
+        cell = state.cell(atom.oid)
         wanted = frozenset(name for kind in kinds if (name := cache_class(kind)))
         if wanted:
             return self._narrow_cache(atom, cell, wanted, state, holds, only=len(wanted) == len(kinds))

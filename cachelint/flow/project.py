@@ -24,6 +24,8 @@ from cachelint.flow.skeleton import (
 from cachelint.flow.units import Unit
 from cachelint.sources import Source, SourceError, decode
 
+# A package that re-exports more modules than this by stars is not searched for a name.
+MAX_STARS = 24
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?=\s*\()")
 
 
@@ -235,6 +237,7 @@ class Project:
         self._modules: dict[Path, Module | None] = {}
         self._found: dict[tuple[str, tuple[str, ...]], Path | None] = {}
         self._resolving: set[tuple[Path, str]] = set()
+        self._resolved: dict[tuple[Path, str], list[Resolved]] = {}
 
     def add(self, source: Source) -> Module:
         """The module of a source that is already read. Raises SourceError where it cannot be parsed."""
@@ -257,23 +260,33 @@ class Project:
 
         A module, function or class of the project, the lines of an assignment, or the name of a library's thing.
         """
-        first, _, rest = name.partition(".")
         key = (module.path, name)
+        if key in self._resolved:
+            return self._resolved[key]
         if key in self._resolving:
             return []
+        outermost = not self._resolving
         self._resolving.add(key)
         try:
-            found: list[Resolved] = []
-            for bound in module.skeleton.bindings.get(first, ()):
-                found.extend(self._bound(module, bound))
-            if not found:
-                for star in module.skeleton.stars:
-                    found.extend(self._import(module, ImportSkeleton(star.module, first, star.level), star=True))
-            for part in rest.split(".") if rest else ():
-                found = [deeper for thing in found for deeper in self.member(thing, part)]
-            return found
+            found = self._resolve(module, name)
         finally:
             self._resolving.discard(key)
+        if outermost:
+            # Inside a cycle of imports the answer can be only a part of the truth.
+            self._resolved[key] = found
+        return found
+
+    def _resolve(self, module: Module, name: str) -> list[Resolved]:
+        first, _, rest = name.partition(".")
+        found: list[Resolved] = []
+        for bound in module.skeleton.bindings.get(first, ()):
+            found.extend(self._bound(module, bound))
+        if not found and len(module.skeleton.stars) <= MAX_STARS:
+            for star in module.skeleton.stars:
+                found.extend(self._import(module, ImportSkeleton(star.module, first, star.level), star=True))
+        for part in rest.split(".") if rest else ():
+            found = [deeper for thing in found for deeper in self.member(thing, part)]
+        return found
 
     def imported(self, module: Module, source: str, name: str | None, level: int) -> list[Resolved]:
         """What an import statement inside a function binds."""

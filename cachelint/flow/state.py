@@ -91,6 +91,9 @@ class Cell:
         return replace(self, fields={**self.fields, key: value})
 
 
+_FORGOTTEN = Cell()
+
+
 @dataclass(slots=True)
 class State:
     """One program point. `frames` maps a frame to its names, frame 0 being shared by nothing."""
@@ -110,6 +113,10 @@ class State:
             self.facts,
             self.releases,
         )
+
+    def cell(self, oid: int) -> Cell:
+        """What a heap place holds; a thing that was forgotten while an expression held it is an open one."""
+        return self.heap.get(oid, _FORGOTTEN)
 
     def range(self, form: Linear) -> Range:
         """What the form can be here."""

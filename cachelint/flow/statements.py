@@ -105,7 +105,7 @@ class Statements(Calls):
                 trail = self.step(node, f"`{name}` is `{self._short(node.value)}`", atom.trail)
                 return Value((replace(atom, trail=trail),))
         elif isinstance(atom, Ref) and self.is_open(atom, state) and isinstance(node, cst.Assign):
-            cell = state.heap[atom.oid]
+            cell = state.cell(atom.oid)
             if cell.trail is None:
                 message = f"`{name}` is `{self._short(node.value)}`"
                 state.heap[atom.oid] = replace(cell, trail=self.step(node, message))
@@ -135,7 +135,7 @@ class Statements(Calls):
         """The effect of `receiver.name = value`: certain where the receiver is one thing."""
         refs = receiver.refs()
         for atom in refs:
-            cell = state.heap[atom.oid]
+            cell = state.cell(atom.oid)
             if len(refs) > 1 and name in cell.fields:
                 value = cell.fields[name].union(value)
             state.heap[atom.oid] = cell.with_field(name, value)
@@ -158,7 +158,7 @@ class Statements(Calls):
             key = self.eval(index.value, state).const()
         field: Key = ANY_ITEM if key is ... else ("item", key)
         for atom in receiver.refs():
-            cell = state.heap[atom.oid]
+            cell = state.cell(atom.oid)
             if field == ANY_ITEM or len(receiver.refs()) > 1:
                 value = cell.fields.get(field, UNKNOWN).union(value)
             if field != ANY_ITEM or cell.kind in ("list", "dict"):
@@ -318,7 +318,7 @@ class Statements(Calls):
     def _entered(self, value: Value, node: cst.BaseExpression, state: State) -> Value:
         atom = value.single
         if isinstance(atom, Ref):
-            cell = state.heap[atom.oid]
+            cell = state.cell(atom.oid)
             method = cell.cls.method("__enter__") if cell.cls is not None else None
             if method is not None:
                 return self.call_function(Func(method, 0, value), [], {}, node, state)

@@ -214,6 +214,21 @@ class Value:
         return Value(tuple(atom for atom in self.atoms if atom not in atoms))
 
 
+def nested(atom: Atom) -> tuple[Value, ...]:
+    """The values that an atom holds."""
+    if isinstance(atom, Tup):
+        return atom.items
+    if isinstance(atom, Method):
+        return (atom.receiver,)
+    if isinstance(atom, (IsKind, HasName)):
+        return (atom.value,)
+    if isinstance(atom, (Func, Partial)):
+        first = atom.receiver if isinstance(atom, Func) else atom.callee
+        held = (*atom.args, *(value for _, value in atom.keywords))
+        return (first, *held) if first is not None else held
+    return ()
+
+
 UNKNOWN = Value()
 NONE = Value((Const(None),))
 TRUE = Value((Const(True),))
