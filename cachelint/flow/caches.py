@@ -15,7 +15,7 @@ from cachelint.flow.state import Cache, Cell, State
 from cachelint.flow.values import NONE, UNKNOWN, Const, Method, Num, Value, ref
 
 _CACHE_KEYWORDS = ("past_key_values", "past_key_value")
-_METHODS = frozenset(
+CACHE_METHODS = frozenset(
     [
         "crop",
         "get_seq_length",
@@ -169,7 +169,7 @@ class Caches(Narrowing):
 
     def method_value(self, receiver: Value, name: str, state: State) -> Value | None:
         """A cache's method, not yet called."""
-        if name in _METHODS and self.caches(receiver, state):
+        if name in CACHE_METHODS and self.caches(receiver, state):
             return Value((Method(receiver, name),))
         return None
 
@@ -202,14 +202,14 @@ class Caches(Narrowing):
 
     # Cropped
 
-    def crop(self, oid: int, args: Arguments, node: cst.Call, state: State, *, quiet: bool = False) -> None:
+    def crop(self, oid: int, args: Arguments, node: cst.Call, state: State) -> None:
         """A `crop`: the event for the rules, and the length that is left."""
         cache = state.cell(oid).cache
         assert cache is not None
         plain = len(args.nodes) == 1 and not args.nodes[0].star and not args.hidden
         value = args.args[0] if args.args else next(iter(args.keywords.values()), None)
         amount = self.amount(value, cache, state) if value is not None else None
-        if not quiet:
+        if not self._is_override(args):
             argument = args.nodes[0] if plain else None
             event = Crop(
                 self.unit,
@@ -227,6 +227,16 @@ class Caches(Narrowing):
             self.emit(event, oid)
         length = self._cropped_length(cache, amount, state)
         self.set_cache(state, oid, replace(cache, length=length))
+
+    def _is_override(self, args: Arguments) -> bool:
+        """Whether a `crop` of the project's own hands its parameter on: it has the contract of the library's.
+
+        Its callers are judged; without one in sight there is nothing to say.
+        """
+        function = self.frame.function
+        if function is None or function.name != "crop" or self.calls is not None:
+            return False
+        return all(arg.star or isinstance(arg.value, cst.Name) for arg in args.nodes)
 
     def amount(self, value: Value, cache: Cache, state: State) -> Amount | None:
         """What the argument of a crop can be; None where it is no number."""

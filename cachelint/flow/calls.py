@@ -10,6 +10,7 @@ import libcst as cst
 
 from cachelint.flow.arguments import Arguments
 from cachelint.flow.builtins import LIBRARY, Builtins
+from cachelint.flow.caches import CACHE_METHODS
 from cachelint.flow.expressions import become
 from cachelint.flow.library import (
     VERSION_PARSERS,
@@ -114,14 +115,15 @@ class Calls(Builtins):
         """One of several things happens: the states are joined, the values united."""
         if len(ways) == 1:
             return ways[0](state)
-        value, joined = UNKNOWN, None
+        ends: list[State] = []
         for way in ways:
             other = state.copy()
-            value = value.union(way(other))
-            joined = self.join(joined, other)
+            other.frames[-1] = {"#": way(other)}
+            ends.append(other)
+        joined = self.join_all(ends)
         assert joined is not None
         become(state, joined)
-        return value
+        return state.frames.pop(-1)["#"]
 
     def _call_atom(self, atom: Atom, args: Arguments, node: cst.Call, state: State) -> Value:
         if isinstance(atom, Func):
@@ -153,6 +155,9 @@ class Calls(Builtins):
         atoms = [atom for atom in receiver.atoms if not isinstance(atom, Const) or isinstance(atom.value, str)]
         if not atoms:
             return self.unknown_call(args, node, state, receiver)
+        if name in CACHE_METHODS and self.caches(receiver, state):
+            # What is not known beside a cache is taken for the cache that it stands for.
+            atoms = [atom for atom in atoms if not (isinstance(atom, Ref) and self.is_open(atom, state))]
         return self._any_of(
             [partial(self._call_method, atom, name, args, node) for atom in atoms],
             state,
@@ -205,9 +210,7 @@ class Calls(Builtins):
             return self.unknown_call(args, node, state, receiver)
         oid = caches[0][0]
         if name == "crop":
-            # An override that hands its parameter on keeps the library's own contract: its callers are judged.
-            own = self.frame.function is not None and self.frame.function.name == "crop"
-            self.crop(oid, args, node, state, quiet=own and self.calls is None)
+            self.crop(oid, args, node, state)
             return NONE
         if name == "__init__":
             self.make_cache(oid, next(iter(caches[0][1].classes), "Cache"), args, node, state)
