@@ -84,10 +84,10 @@ class Diagnostic:
         return str(self.path), self.location.row, self.location.column, self.code
 
     @property
-    def mask(self) -> int:
-        """The releases on which something happens."""
-        found = 0
+    def effects(self) -> dict[str, int]:
+        """The releases of each effect, what is not there at all left out."""
+        found: dict[str, int] = {}
         for effect in self.releases:
             if effect.effect != "unsupported":
-                found |= effect.mask
+                found[effect.effect] = found.get(effect.effect, 0) | effect.mask
         return found

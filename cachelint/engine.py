@@ -196,6 +196,6 @@ def _most_urgent(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     found: list[Diagnostic] = []
     for diagnostic in diagnostics:
         same = [d for d in found if d.path == diagnostic.path and d.location == diagnostic.location]
-        if not any(d.mask == diagnostic.mask and d.mask for d in same):
+        if not any(d.effects == diagnostic.effects and d.effects for d in same):
             found.append(diagnostic)
     return found

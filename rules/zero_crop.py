@@ -62,7 +62,8 @@ class ZeroCrop(Rule):
         pieces = contract.crop(event.layer, "zero", releases)
         wipes, nothing = contract.mask_of(pieces, "wipes"), contract.mask_of(pieces, "changes")
         call = f"`crop({event.argument_text})`" if event.argument_text else "`crop`"
-        if amount.is_zero or amount.removes:
+        keeps = amount.is_zero and not amount.negated and amount.rest is None and not event.is_literal
+        if (amount.is_zero or amount.removes) and not (keeps and nothing):
             if not wipes:
                 return
             given = "is 0" if amount.is_zero else "can be 0"
@@ -74,11 +75,11 @@ class ZeroCrop(Rule):
                 shown,
                 None if amount.is_zero else self._guard(event),
             )
-        elif amount.range.zero and nothing:
+        elif (amount.range.zero or keeps) and nothing:
             cleared = f"cleared the cache on transformers {describe(wipes)} and " if wipes else ""
             yield Finding(
                 "warning",
-                f"{call} on a KV cache: the number kept can be 0, which {cleared}"
+                f"{call} on a KV cache: the number kept {'is' if keeps else 'can be'} 0, which {cleared}"
                 f"leaves every token in it on {describe(nothing)}",
                 pieces,
                 self._count(event, releases),

@@ -10,7 +10,7 @@ from cachelint.flow.arguments import Arguments
 from cachelint.flow.events import Amount, Crop
 from cachelint.flow.library import ANY_LAYERS, CACHE_CLASSES
 from cachelint.flow.narrowing import Narrowing
-from cachelint.flow.numbers import DIMENSION, Linear
+from cachelint.flow.numbers import DIMENSION, Linear, Range
 from cachelint.flow.state import Cache, Cell, State
 from cachelint.flow.values import NONE, UNKNOWN, Const, Method, Num, Value, ref
 
@@ -46,8 +46,10 @@ class Caches(Narrowing):
         known = CACHE_CLASSES[name]
         config = args.keywords.get("config")
         layers, sure, made = known.layers, True, f"`{name}()` makes the cache"
+        window: Linear | None = None
         if known.with_config is not None and (args.hidden or (config is not None and config.const() is not None)):
             layers, sure = known.with_config, False
+            window, layers = self._sliding(config, layers, state)
             made = f"`{name}(config=…)` makes a layer for each of the model's layer types"
         halves = [cache for value in args.args for _, cache in self.caches(value, state)]
         if name == "EncoderDecoderCache" and halves:
@@ -58,10 +60,24 @@ class Caches(Narrowing):
             layers=layers,
             sure=sure,
             seen=bool(layers),
+            window=window,
             length=self.length_form(state) if filled or args.hidden else Linear(),
             trail=self.step(node, made),
         )
         state.heap[oid] = Cell(name=name, cache=cache)
+
+    def _sliding(
+        self, config: Value | None, layers: frozenset[str], state: State
+    ) -> tuple[Linear | None, frozenset[str]]:
+        """The window that a config names, and the layers that it leaves possible."""
+        for atom in config.refs() if config is not None else ():
+            value = self.attribute(ref(atom.oid), "sliding_window", state)
+            if value.const() is None:
+                return None, layers - {"sliding", "chunked"}
+            known = self.num(value, state)
+            if known is not None:
+                return known.form, layers
+        return None, layers
 
     def cache_from_library(self, name: str, last: str, args: Arguments, node: cst.Call, state: State) -> Value:
         """The value of calling a cache class or one of its class methods."""
@@ -69,6 +85,8 @@ class Caches(Narrowing):
         if last == name:
             self.make_cache(oid, name, args, node, state)
             return ref(oid)
+        if last in CACHE_METHODS and args.args:
+            return self._unbound_method(last, args, node, state)
         if last not in ("from_legacy_cache", "from_batch_splits"):
             return self.fresh(state)
         known = CACHE_CLASSES[name]
@@ -82,6 +100,14 @@ class Caches(Narrowing):
         )
         state.heap[oid] = Cell(name=name, cache=cache)
         return ref(oid)
+
+    def _unbound_method(self, name: str, args: Arguments, node: cst.Call, state: State) -> Value:
+        """`DynamicCache.crop(cache, n)`: what is passed first is a KV cache."""
+        receiver = args.args[0]
+        self._reveal(receiver, node, state)
+        rest = Arguments(args.args[1:], args.keywords, args.nodes[1:], args.hidden, args.extra)
+        caches = self.caches(receiver, state)
+        return self.cache_method(caches[0][0], name, rest, node, state) if caches else self.fresh(state)
 
     # Filled
 
@@ -149,9 +175,14 @@ class Caches(Narrowing):
     def _made_by_model(self, receiver: Value, node: cst.CSTNode, state: State) -> Value:
         oid = self.place((self.site(node), "made"))
         known = self._is_model(receiver, state)
+        window, layers = None, frozenset[str]()
+        if known:
+            config = self.attribute(receiver, "config", state)
+            window, layers = self._sliding(config, ANY_LAYERS, state)
         cache = Cache(
-            layers=ANY_LAYERS if known else frozenset(),
+            layers=layers,
             seen=known,
+            window=window,
             length=self.length_form(state, least=1),
             trail=self.step(node, "the model makes and fills a cache of its own"),
         )
@@ -217,16 +248,40 @@ class Caches(Narrowing):
                 self.calls,
                 state.releases,
                 cache,
-                node.func.value if isinstance(node.func, cst.Attribute) else None,
+                self._receiver_node(args, node),
                 argument.value if argument else None,
                 argument.keyword.value if argument and argument.keyword else None,
                 amount,
                 state.range(cache.length),
+                self._over_window(cache, state),
                 self._names(state),
             )
             self.emit(event, oid)
         length = self._cropped_length(cache, amount, state)
         self.set_cache(state, oid, replace(cache, length=length))
+
+    @staticmethod
+    def _over_window(cache: Cache, state: State) -> Range | None:
+        """The length minus the window: by what is known of that, or by a test against something named so."""
+        known = state.range(cache.length - cache.window) if cache.window is not None else None
+        if known is not None and known.hi is not None and known.hi < 0:
+            return known
+        for fact in state.facts:
+            rest = fact + cache.length
+            if rest.terms and rest.const < 0 and all(f > 0 and "window" in s.name for s, f in rest.terms):
+                return Range(None, rest.const)
+        return known
+
+    @staticmethod
+    def _receiver_node(args: Arguments, node: cst.Call) -> cst.BaseExpression | None:
+        """The expression that the method is called on, None where it is called in a roundabout way."""
+        if (
+            isinstance(node.func, cst.Attribute)
+            and node.func.attr.value == "crop"
+            and len(args.nodes) == len(node.args)
+        ):
+            return node.func.value
+        return None
 
     def _is_override(self, args: Arguments) -> bool:
         """Whether a `crop` of the project's own hands its parameter on: it has the contract of the library's.

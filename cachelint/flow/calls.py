@@ -188,7 +188,9 @@ class Calls(Builtins):
         if cell.cache is not None and not cell.denied:
             return self.cache_method(atom.oid, name, args, node, state)
         if cell.kind in ("list", "dict", "tuple"):
-            return self._container_method(atom, cell, name, args, state)
+            return self._container_method(atom, cell, name, args, node, state)
+        if name in ("get", "pop") and args.args and isinstance(args.args[0].const(), str):
+            return self._looked_up(atom, str(args.args[0].const()), args, node, state)
         if name == "generate":
             return self.forward(ref(atom.oid), args, node, state, generates=True)
         if cell.kind in ("model", "config") and name in _SAME_MODEL:
@@ -218,11 +220,19 @@ class Calls(Builtins):
             return NONE
         return self.cache_method(oid, name, args, node, state)
 
+    def _looked_up(self, atom: Ref, key: str, args: Arguments, node: cst.Call, state: State) -> Value:
+        """`mapping.get("key")` of something that nobody sees made."""
+        value = self.item(ref(atom.oid), args.args[0], state)
+        value = self.as_cache(key, value, state, node)
+        return value.union(args.args[1] if len(args.args) > 1 else NONE)
+
     @staticmethod
     def _version_method(version: Version, name: str) -> Value:
         return Value((version,)) if name in ("split", "strip", "public") else UNKNOWN
 
-    def _container_method(self, atom: Ref, cell: Cell, name: str, args: Arguments, state: State) -> Value:
+    def _container_method(
+        self, atom: Ref, cell: Cell, name: str, args: Arguments, node: cst.Call, state: State
+    ) -> Value:
         receiver = ref(atom.oid)
         if name in ("append", "add", "appendleft") and args.args:
             self._store_any(atom.oid, args.args[0], state)
@@ -232,6 +242,8 @@ class Calls(Builtins):
             return NONE
         if name in ("get", "pop", "setdefault") and args.args and cell.kind == "dict":
             value = self.item(receiver, args.args[0], state)
+            if isinstance(args.args[0].const(), str):
+                value = self.as_cache(str(args.args[0].const()), value, state, node)
             known = ("item", args.args[0].const()) in cell.fields
             return value if known or len(args.args) < 2 else value.union(args.args[1])
         if name == "copy":

@@ -86,7 +86,8 @@ class Crop(Event):
 
     cache: what was known just before. length: what `get_seq_length()` can have been then. argument: the node,
     None where the call's shape hides it (no argument, `*args`). names: what forms the local names hold, so
-    that a rewrite can spell them. written: whether the cache has seen a token: "no", "maybe", "yes".
+    that a rewrite can spell them. over: the length minus the window, where something tells of one;
+    a window is full from 0 on.
     """
 
     cache: Cache
@@ -95,6 +96,7 @@ class Crop(Event):
     keyword: str | None
     amount: Amount | None
     length: Range
+    over: Range | None
     names: Mapping[Linear, str]
 
     @property
@@ -110,14 +112,19 @@ class Crop(Event):
     @property
     def may_meet_full_window(self) -> bool:
         """Whether a layer can be a sliding one whose window is full."""
-        below = self.cache.window is not None and self.length.hi is not None and self.length.hi < self.cache.window
+        below = self.over is not None and self.over.hi is not None and self.over.hi < 0
         return self.cache.may_slide() and not below and self.length.hi != 0
 
     @property
     def surely_full_window(self) -> bool:
         """Whether a layer is a sliding one and its window is full."""
-        window, least = self.cache.window, self.length.lo
-        return self.cache.sure and self.cache.may_slide() and window is not None and (least or 0) >= window
+        full = self.over is not None and self.over.lo is not None and self.over.lo >= 0
+        return full and self.cache.sure and self.cache.may_slide()
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether the argument is written as a number."""
+        return self.argument is not None and type(self.argument).__name__ == "Integer"
 
     @property
     def argument_text(self) -> str:

@@ -540,6 +540,12 @@ class Expressions(Machine):
             self.eval(node.value.item, state)
         elif node.value is not None:
             self.frame.yields.append(self.eval(node.value, state))
+        # Whoever takes the value runs before this goes on, and may fill the caches meanwhile.
+        for oid in self.reachable(state.frames[self.frame.number].values(), state):
+            cache = state.cell(oid).cache
+            if cache is not None:
+                length = cache.length + self.length_form(state, name="new tokens")
+                self.set_cache(state, oid, replace(cache, length=length))
         return self.fresh(state)
 
 

@@ -29,7 +29,7 @@ class Cache:
     layers: the layer kinds that it holds or may hold ("full", "sliding", "chunked", "linear", "static" …).
     sure: the layer kinds are known for certain; False where they depend on a config that nobody sees.
     seen: nothing contradicts that the layers are what `layers` says; False where the origin is unknown.
-    window: the smallest sliding window, in tokens.
+    window: the smallest sliding window, in tokens, where something tells it.
     length: the tokens seen so far.
     recording: what `activate_past_recording` can have been when the last tokens came.
     excluded: classes that a guard has ruled out.
@@ -40,7 +40,7 @@ class Cache:
     layers: frozenset[str] = frozenset()
     sure: bool = False
     seen: bool = False
-    window: int | None = None
+    window: Linear | None = None
     length: Linear = Linear()
     recording: frozenset[str] = frozenset({"no"})
     excluded: frozenset[str] = frozenset()
@@ -53,13 +53,12 @@ class Cache:
 
     def join(self, other: Cache, length: Linear) -> Cache:
         """Either cache, with the joined length."""
-        windows = {self.window, other.window}
         return Cache(
             classes=self.classes | other.classes if self.classes and other.classes else frozenset(),
             layers=self.layers | other.layers,
             sure=self.sure and other.sure and self.layers == other.layers,
             seen=self.seen and other.seen,
-            window=None if None in windows else min(self.window or 0, other.window or 0),
+            window=self.window if self.window == other.window else None,
             length=length,
             recording=self.recording | other.recording,
             excluded=self.excluded & other.excluded,
