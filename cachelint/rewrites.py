@@ -125,9 +125,9 @@ def positive_crop(event: Crop, releases: int) -> Rewrite | None:
     wipes = bool(mask_of(crop_contract("full", "zero", releases), "wipes"))
     taken = event.amount.taken_range
     removed = _removed(parts)
-    if removed is not None and taken is not None:
+    if removed is not None:
         return _remove(parts, removed, taken, wipes)
-    if taken is not None and taken.lo is not None and taken.lo >= (1 if wipes else 0):
+    if taken.lo is not None and taken.lo >= (1 if wipes else 0):
         text = f"{parts.argument} - {parts.receiver}.get_seq_length()"
         return Rewrite("safe", "Count what is removed: back to the earlier length", parts.replace_argument(text))
     return _guarded(parts, wipes)
@@ -142,7 +142,7 @@ def _removed(parts: CropText) -> str | None:
     """The text of n where the argument is the length minus n."""
     event = parts.event
     amount, node = event.amount, event.argument
-    if amount is None or amount.taken is None:
+    if amount is None:
         return None
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract):
         left = event.unit.text(node.left)

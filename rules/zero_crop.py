@@ -62,7 +62,7 @@ class ZeroCrop(Rule):
         pieces = contract.crop(event.layer, "zero", releases)
         wipes, nothing = contract.mask_of(pieces, "wipes"), contract.mask_of(pieces, "changes")
         call = f"`crop({event.argument_text})`" if event.argument_text else "`crop`"
-        keeps = amount.is_zero and not amount.negated and amount.rest is None and not event.is_literal
+        keeps = amount.is_zero and not amount.negated and not amount.from_length and not event.is_literal
         if (amount.is_zero or amount.removes) and not (keeps and nothing):
             if not wipes:
                 return

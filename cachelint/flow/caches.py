@@ -11,7 +11,7 @@ from cachelint.flow.events import Amount, Crop
 from cachelint.flow.library import ANY_LAYERS, CACHE_CLASSES
 from cachelint.flow.narrowing import Narrowing
 from cachelint.flow.numbers import DIMENSION, Linear, Range
-from cachelint.flow.state import Cache, Cell, State
+from cachelint.flow.state import Cache, Cell, Key, State
 from cachelint.flow.values import NONE, UNKNOWN, Const, Method, Num, Value, ref
 
 _CACHE_KEYWORDS = ("past_key_values", "past_key_value")
@@ -64,7 +64,10 @@ class Caches(Narrowing):
             length=self.length_form(state) if filled or args.hidden else Linear(),
             trail=self.step(node, made),
         )
-        state.heap[oid] = Cell(name=name, cache=cache)
+        fields: dict[Key, Value] = {}
+        if name == "EncoderDecoderCache":
+            fields.update(zip(("self_attention_cache", "cross_attention_cache"), args.args, strict=False))
+        state.heap[oid] = Cell(name=name, cache=cache, fields=fields)
 
     def _sliding(
         self, config: Value | None, layers: frozenset[str], state: State
@@ -303,21 +306,11 @@ class Caches(Narrowing):
         trail = known.trail
         if trail is None:
             trail = next((state.cell(a.oid).trail for a in value.refs() if a.oid in state.heap), None)
-        rest, taken = form + length, length - form
-        in_rest = len(rest.terms) < len(form.terms)
-        in_rest = in_rest or any(factor < 0 and symbol in self.lengths for symbol, factor in form.terms)
-        in_taken = bool(length.terms) and len(taken.terms) < len(form.terms)
-        in_taken = in_taken or (bool(length.terms) and form.terms == length.terms)
-        return Amount(
-            form,
-            state.range(form),
-            known.negated,
-            rest if in_rest else None,
-            state.range(rest) if in_rest else None,
-            taken if in_taken else None,
-            state.range(taken) if in_taken else None,
-            trail,
-        )
+        # The new idiom takes a length away: this cache's as it is now, or what was some length at least.
+        from_length = any(form.factor(symbol) * factor < 0 for symbol, factor in length.terms)
+        from_length = from_length or any(factor < 0 and symbol in self.lengths for symbol, factor in form.terms)
+        taken = length - form
+        return Amount(form, state.range(form), known.negated, from_length, taken, state.range(taken), trail)
 
     def _names(self, state: State) -> dict[Linear, str]:
         """The local names that hold a number, by its form."""
@@ -335,7 +328,7 @@ class Caches(Narrowing):
             return self.length_form(state)
         if amount.removes:
             return cache.length + amount.form
-        if amount.surely_positive and amount.taken_range is not None and (amount.taken_range.lo or -1) >= 0:
+        if amount.surely_positive and (amount.taken_range.lo or -1) >= 0:
             return amount.form
         form = self.length_form(state)
         state.assume(cache.length - form)

@@ -20,19 +20,17 @@ if TYPE_CHECKING:
 class Amount:
     """The argument of a crop.
 
-    form, range: the number. negated: the code wrote it as the negative of something. rest: the form plus the
-    cache's length (what is kept, read as the new idiom); taken: the length minus the form (what is removed,
-    read as the old idiom); each only where the length really occurs in the form. trail: how it came.
-    numeric: something tells that it is a number at all.
+    form, range: the number. negated: the code wrote it as the negative of something. from_length: the code
+    takes the cache's length away from something, as in `kept - cache.get_seq_length()`. taken, taken_range: the
+    length less the number, which is what goes where the number says what is kept. trail: how it came.
     """
 
     form: Linear
     range: Range
-    negated: bool = False
-    rest: Linear | None = None
-    rest_range: Range | None = None
-    taken: Linear | None = None
-    taken_range: Range | None = None
+    negated: bool
+    from_length: bool
+    taken: Linear
+    taken_range: Range
     trail: Trail | None = field(default=None, compare=False)
 
     @property
@@ -47,7 +45,7 @@ class Amount:
             return False
         if self.range.hi is not None and self.range.hi <= 0:
             return True
-        return self.negated or self.rest is not None
+        return self.negated or self.from_length
 
     @property
     def may_be_positive(self) -> bool:

@@ -325,8 +325,10 @@ class Expressions(Machine):
         if operator in ("BitOr", "Or"):
             return left.union(right)
         x, y = self.num(left, state), self.num(right, state)
-        if x is None or y is None:
+        if x is None and y is None:
             return self.fresh(state)
+        # Beside a number there is a number, though nothing more is known of it.
+        x, y = x or self.any_number(state), y or self.any_number(state)
         operator = operator.removesuffix("Assign")
         trail = x.trail or y.trail
         if operator == "Add":
@@ -337,6 +339,10 @@ class Expressions(Machine):
         if operator == "Multiply":
             return self._product(x, y, trail, state)
         return self._other_arithmetic(operator, x, y, state)
+
+    def any_number(self, state: State) -> Num:
+        """A number of which nothing is known; as everywhere, it is taken for a count."""
+        return Num(Linear.of(self.symbol()))
 
     def _product(self, x: Num, y: Num, trail: Any, state: State) -> Value:
         for known, other in ((x, y), (y, x)):
@@ -362,12 +368,11 @@ class Expressions(Machine):
     def unary(self, node: cst.UnaryOperation, state: State) -> Value:
         value = self.eval(node.expression, state)
         if isinstance(node.operator, cst.Minus):
-            operand = self.num(value, state)
-            if operand is not None:
-                return number(-operand.form, negated=not operand.negated, trail=operand.trail)
-        elif isinstance(node.operator, cst.Not):
+            operand = self.num(value, state) or self.any_number(state)
+            return number(-operand.form, negated=not operand.negated, trail=operand.trail)
+        if isinstance(node.operator, cst.Not):
             return self.negate(value)
-        elif isinstance(node.operator, cst.Plus):
+        if isinstance(node.operator, cst.Plus):
             return value
         return self.fresh(state)
 

@@ -359,19 +359,29 @@ class Interpreter(Statements):
             self._globals.discard(key)
 
     def _assigned_value(self, body: Sequence[cst.CSTNode], name: str, state: State) -> Value:
-        for node in body:
-            if isinstance(node, cst.SimpleStatementLine):
-                for statement in node.body:
-                    if isinstance(statement, cst.Assign):
-                        targets = [target.target for target in statement.targets]
-                    elif isinstance(statement, cst.AnnAssign) and statement.value is not None:
-                        targets = [statement.target]
-                    else:
-                        continue
-                    if any(isinstance(t, cst.Name) and t.value == name for t in targets):
-                        value = self.eval(statement.value, state) if statement.value else UNKNOWN
-                        return value if value.atoms else self.fresh(state, name)
+        for line in body:
+            for node in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+                if isinstance(node, cst.Assign) and any(_is_name(t.target, name) for t in node.targets):
+                    value = self.eval(node.value, state)
+                    return value if value.atoms else self.fresh(state, name)
+                if isinstance(node, cst.AnnAssign) and _is_name(node.target, name):
+                    return self._annotated_field(node, name, state)
         return self.fresh(state, name)
+
+    def _annotated_field(self, node: cst.AnnAssign, name: str, state: State) -> Value:
+        value = UNKNOWN
+        if node.value is not None:
+            value = self.eval(node.value, state)
+        if not value.atoms or isinstance(node.value, cst.Call):
+            # `field(default_factory=…)` says less than the annotation.
+            value = self.annotate(self.fresh(state, name), node.annotation, state)
+        elif value == NONE:
+            value = value.union(self.annotate(self.fresh(state, name), node.annotation, state))
+        return value
+
+
+def _is_name(node: cst.BaseExpression, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
 
 
 def _closing_over(value: Value, frame: int) -> Value:

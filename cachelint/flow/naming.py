@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_UNMISTAKABLE = re.compile(r"(?:^|_)past_key_values?(?:_|$)")
+_UNMISTAKABLE = re.compile(r"(?:^|_)past_key_values?(?:_|$)|^(?:self|cross)_attention_cache$")
 # Attributes that only KV caches have, and keywords that only KV caches are passed by.
 _USED_AS_CACHE = re.compile(
     r"\b([A-Za-z_][\w.]*)\.(?:get_seq_length|get_usable_length|get_max_cache_shape|reorder_cache|key_cache"
