@@ -21,14 +21,14 @@ PARALLEL_BYTES = 300_000
 class Report:
     """What a run found.
 
-    files: how many were looked at. unfinished: functions that the analysis gave up on. unreadable: files that
-    could not be read, with the reason.
+    files: how many were looked at. unfinished: functions that the analysis gave up on. failures: what went
+    wrong in the run itself, such as files that could not be read.
     """
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
     files: int = 0
     unfinished: list[str] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class FileResult:
     judged: list[Judged] = field(default_factory=list)
     called: set[tuple[Path, int]] = field(default_factory=set)
     unfinished: list[str] = field(default_factory=list)
-    unreadable: str | None = None
+    failures: list[str] = field(default_factory=list)
 
 
 class Checker:
@@ -84,7 +84,7 @@ class Checker:
         try:
             data = candidate.path.read_bytes()
         except OSError as error:
-            return FileResult(unreadable=f"{candidate.path}: cannot be read: {error.strerror or error}")
+            return FileResult(failures=[f"{candidate.path}: cannot be read: {error.strerror or error}"])
         return self.check_bytes(candidate.path, data)
 
     def check_bytes(self, path: Path, data: bytes) -> FileResult:
@@ -120,7 +120,7 @@ class Checker:
         releases = self.targets.of(source.path, source.text).mask
         triggers = re.compile("|".join(self._patterns))
         findings = Analysis(project, module, releases, triggers).run()
-        result = FileResult(unfinished=findings.unfinished)
+        result = FileResult(unfinished=findings.unfinished, failures=findings.faults)
         result.called = {(function.module.path, function.skeleton.start) for function in findings.called}
         for root, event in findings.events:
             place = (root.module.path, root.skeleton.start) if root and event.calls is None else None
@@ -166,8 +166,7 @@ def collect(results: Iterable[FileResult]) -> Report:
         judged += result.judged
         called |= result.called
         report.unfinished += result.unfinished
-        if result.unreadable is not None:
-            report.unreadable.append(result.unreadable)
+        report.failures += result.failures
     kept = [each.diagnostic for each in judged if each.root not in called]
     report.diagnostics = _most_urgent(_merged(kept))
     return report

@@ -176,7 +176,7 @@ class Run:
 
     def _tell(self, report: Report) -> None:
         """Everything that is no finding: counts, what could not be read, where the analysis gave up."""
-        self.failures = [*report.unreadable, *self.failures]
+        self.failures = [*dict.fromkeys(report.failures), *self.failures]
         for failure in self.failures:
             click.echo(f"error: {failure}", err=True)
         if report.unfinished and self.verbose:

@@ -28,11 +28,13 @@ class Findings:
 
     events: each with the root function that led to it (None: the module's top level). called: the functions
     that were interpreted as somebody's callee. unfinished: where the analysis had to give up, and why.
+    faults: where it failed by its own fault.
     """
 
     events: list[tuple[Function | None, Event]] = field(default_factory=list)
     called: set[Function] = field(default_factory=set)
     unfinished: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
 
 
 class Analysis:
@@ -106,9 +108,10 @@ class Analysis:
     def _give_up(self, place: str, error: Exception) -> None:
         """Note that something stays unknown. A fault of the analysis itself must not cost the other findings."""
         known = {OutOfSteps: "too many steps", RecursionError: "nested too deep", cst.ParserSyntaxError: "not parsed"}
-        why = known.get(type(error), f"internal error: {type(error).__name__}: {error}")
-        if f"{place} ({why})" not in self.findings.unfinished:
-            self.findings.unfinished.append(f"{place} ({why})")
+        if type(error) not in known:
+            self.findings.faults.append(f"{place}: internal error, please report it: {type(error).__name__}: {error}")
+        elif f"{place} ({known[type(error)]})" not in self.findings.unfinished:
+            self.findings.unfinished.append(f"{place} ({known[type(error)]})")
 
     def _run_module(self) -> None:
         interpreter = Interpreter(self.project, self.releases, self.numbering)

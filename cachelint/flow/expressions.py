@@ -10,7 +10,7 @@ import libcst as cst
 
 from cachelint.flow.machine import Machine
 from cachelint.flow.naming import is_cache_name
-from cachelint.flow.numbers import DIMENSION, Range
+from cachelint.flow.numbers import DIMENSION, Linear, Range
 from cachelint.flow.project import Class, Function, LocalFunction, Module, Resolved
 from cachelint.flow.state import ANY_ITEM, Cache, Cell, Key, State
 from cachelint.flow.values import (
