@@ -151,7 +151,7 @@ def explain(code: str, color: str) -> None:
         fail(unknown_code(code.upper()) or f"no rule is called {code!r}")
     from cachelint.report.page import render
 
-    click.echo(render(rule, colour=_colour(color), width=_width()), nl=False)
+    click.echo(render(rule, colour=_colour(color), width=_width()), nl=False, color=_colour(color))
 
 
 @cli.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from cachelint.contracts.releases import describe
 from cachelint.diagnostics import Diagnostic, Edit, Fix, FlowStep, Location, ReleaseEffect
@@ -62,9 +63,12 @@ def _flow(event: Event, finding: Finding) -> Iterator[FlowStep]:
     if isinstance(event, Crop):
         trails = [event.cache.trail, event.cache.filled, event.amount.trail if event.amount else None]
     trails.append(event.calls)
-    seen: set[tuple[object, str]] = set()
     steps = [step for trail in trails if trail is not None for step in trail.steps()]
-    for step in (*steps, *finding.steps, Step(event.unit, event.node, "is cropped here")):
-        if (step.node, step.message) not in seen:
-            seen.add((step.node, step.message))
-            yield FlowStep(step.unit.module.path, _start(step.unit.span(step.node)), step.message)
+    last = Step(event.unit, event.node, "is cropped here")
+    shown: dict[tuple[Path, int], FlowStep] = {}
+    for step in (*steps, *finding.steps, last):
+        path, place = step.unit.module.path, _start(step.unit.span(step.node))
+        # One step a line: the later one says more.
+        shown[path, place.row] = FlowStep(path, place, step.message)
+    end = shown.pop((event.unit.module.path, event.unit.span(event.node).row))
+    yield from (*shown.values(), end)

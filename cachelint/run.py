@@ -157,7 +157,7 @@ class Run:
             except OSError as error:
                 self.failures.append(f"{self.output_file}: cannot be written: {error.strerror or error}")
         elif text:
-            click.echo(text, nl=False)
+            click.echo(text, nl=False, color=self.colour)
 
     def _render(self, diagnostics: list[Diagnostic]) -> str:
         if self.settings.output_format == "json":
