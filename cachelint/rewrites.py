@@ -45,7 +45,7 @@ class CropText:
             statement,
             indent,
             source.newline,
-            source.indent,
+            unit.tree.default_indent,
         )
 
     @property

@@ -48,15 +48,6 @@ class Source:
         first = self.lines[0] if self.lines else ""
         return first[len(first.rstrip("\r\n")) :] or "\n"
 
-    @cached_property
-    def indent(self) -> str:
-        """The unit of indentation: that of the first indented line, four spaces where there is none."""
-        for line in self.lines:
-            code = line.lstrip(" \t")
-            if code != line and code.strip() and not code.startswith("#"):
-                return line[: len(line) - len(code)]
-        return "    "
-
     def encode(self, text: str) -> bytes:
         """The bytes of `text` in this file's encoding. Raises UnicodeEncodeError where that cannot hold it."""
         return (codecs.BOM_UTF8 if self.bom else b"") + text.encode(self.encoding)
