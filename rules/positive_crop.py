@@ -71,7 +71,7 @@ class PositiveCrop(Rule):
         pieces = contract.crop(event.layer, "positive", releases)
         window: tuple[contract.Piece, ...] = ()
         if event.may_meet_full_window:
-            window = contract.crop("sliding", "positive", releases, fill="full", recording="before")
+            window = contract.crop("sliding", "positive", releases)
         harmful = contract.mask_of(pieces, "raises", "warns")
         if not harmful and not window:
             return

@@ -1,16 +1,30 @@
-"""What `crop` does, by layer kind, fill, recording, sign of its argument, and release."""
+"""What `crop` does, by layer kind, sign of its argument, recording and release, as measured."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import resources
-from typing import Any
 
-from cachelint.contracts.releases import between
+from cachelint.contracts.data import history, keys
 from cachelint.diagnostics import Effect
+
+# The layer kinds that rules speak of, and how the probe calls the cache that stands for each.
+_SUBJECTS = {
+    "full": "plain",
+    "sliding": "sliding",
+    "chunked": "chunked",
+    "linear": "linear",
+    "convolution": "convolution",
+    "static": "static full",
+    "static sliding": "static sliding",
+    "quantised": "quantised",
+    "encoder-decoder": "encoder-decoder",
+}
+_WORDS = {
+    "wipes": "removes every token",
+    "wrong logits": "no error, but what the model says next is wrong",
+    "right, deprecated": "works, and logs that it is deprecated",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,46 +36,82 @@ class Piece:
     detail: str
 
 
-@cache
-def _data() -> dict[str, Any]:
-    text = resources.files("cachelint.contracts").joinpath("crop.json").read_text(encoding="utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return data
+def crop(layer: str, value: str, releases: int, *, fill: str = "above", recording: str = "no") -> tuple[Piece, ...]:
+    """What else than the plain removal a crop does on the releases; nothing where it does just that.
 
-
-def _pieces(rows: Iterable[list[Any]], releases: int) -> tuple[Piece, ...]:
-    found = (Piece(between(first, last) & releases, effect, detail) for first, last, effect, detail in rows)
-    return tuple(piece for piece in found if piece.mask)
-
-
-def crop(layer: str, value: str, releases: int, *, fill: str = "any", recording: str = "any") -> tuple[Piece, ...]:
-    """What else than the plain removal a crop does on the releases.
-
-    layer: "full", "sliding" or "static". value: "positive", "negative" or "zero". fill: "full" for a window
-    that is filled, else "any". recording: "no" or "before" the removed tokens, where that matters.
+    layer: a key of `_SUBJECTS`. value: "positive" (fewer than there are), "beyond" (more), "negative", "over" (more
+    than there are), "zero". fill: "empty", "below", "at", "above" the window. recording: "no", "before" the
+    prefill, "between" prefill and the removed tokens, "late".
     """
-    for key in (f"{layer}/{fill}/{recording}/{value}", f"{layer}/{fill}/{recording}/any"):
-        if key in _data()["crop"]:
-            return _pieces(_data()["crop"][key], releases)
-    raise KeyError(f"{layer}/{fill}/{recording}/{value}")
+    return _pieces(f"{_SUBJECTS[layer]}/{value}/{fill}/{recording}", value, releases, layer)
+
+
+def _pieces(key: str, value: str, releases: int, layer: str) -> tuple[Piece, ...]:
+    found: list[Piece] = []
+    for told in history("crop", key):
+        mask = told.mask & releases
+        effect, detail = _meaning(told.outcome, value, layer) if told.outcome is not None else (None, "")
+        if not mask or effect is None:
+            continue
+        if found and (found[-1].effect, found[-1].detail) == (effect, detail):
+            found[-1] = replace(found[-1], mask=found[-1].mask | mask)
+        else:
+            found.append(Piece(mask, effect, detail))
+    return tuple(found)
+
+
+def _meaning(outcome: str, value: str, layer: str) -> tuple[Effect | None, str]:
+    """The effect of what was measured, None for what a caller wants."""
+    if outcome == "right":
+        return None, ""
+    if outcome == "right, deprecated":
+        return "warns", _WORDS[outcome]
+    if outcome == "wipes":
+        return "wipes", _WORDS[outcome]
+    if outcome.startswith("nothing"):
+        return ("changes", "removes nothing") if value == "zero" else ("corrupts", "removes nothing, without an error")
+    if outcome.startswith("raises"):
+        missing = "has no attribute 'crop'" in outcome and layer == "full"
+        return ("unsupported", "no cache has a `crop` yet") if missing else ("raises", outcome.removeprefix("raises "))
+    return "corrupts", _WORDS.get(outcome, outcome)
 
 
 def keyword(name: str, classes: frozenset[str], releases: int) -> tuple[Piece, ...]:
     """What passing the argument of `crop` by the keyword `name` does; nothing for a keyword of no release."""
-    known = _data()["keywords"].get(name, {})
-    owner = next(iter(classes)) if len(classes) == 1 else ""
-    return _pieces(known.get(owner, known.get("", ())), releases)
+    owner = "EncoderDecoderCache" if classes == {"EncoderDecoderCache"} else "Cache"
+    found = []
+    for told in history("keywords", f"{owner}/{name}"):
+        mask = told.mask & releases
+        if mask and told.outcome is not None and told.outcome != "right":
+            effect, detail = _meaning(told.outcome, "negative", "full")
+            if effect is not None and "module transformers has no attribute" not in detail:
+                found.append(Piece(mask, effect, detail))
+    return tuple(found)
 
 
 def keywords() -> frozenset[str]:
     """The names that the argument of `crop` has or had."""
-    return frozenset(_data()["keywords"])
+    return frozenset(key.split("/")[1] for key in keys("keywords"))
 
 
 def never_on_a_full_window(releases: int) -> tuple[Piece, ...]:
-    """The releases on which no argument and no recording lets `crop` work on a full sliding window."""
-    recorded = crop("sliding", "negative", releases, fill="full", recording="before")
-    return tuple(piece for piece in recorded if piece.effect == "raises")
+    """The releases on which no recording lets even a negative `crop` work on a full sliding window."""
+    recorded = [told.mask for told in history("crop", "sliding/negative/above/before") if told.outcome is not None]
+    can_record = sum(recorded)
+    found = (
+        *crop("sliding", "negative", releases & ~can_record),
+        *crop("sliding", "negative", releases & can_record, recording="before"),
+    )
+    return _joined(piece for piece in found if piece.effect == "raises")
+
+
+def _joined(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    """The pieces with those of one effect and detail made one."""
+    found: dict[tuple[str, str], Piece] = {}
+    for piece in pieces:
+        other = found.get((piece.effect, piece.detail))
+        found[piece.effect, piece.detail] = replace(piece, mask=piece.mask | other.mask) if other else piece
+    return tuple(sorted(found.values(), key=lambda piece: piece.mask & -piece.mask))
 
 
 def on_a_full_window(window: Iterable[Piece], always: int) -> tuple[Piece, ...]:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import libcst as cst
 
 from cachelint.flow.arguments import Arguments
+from cachelint.flow.configs import Configs, KnownLayers
 from cachelint.flow.events import Amount, Crop
-from cachelint.flow.library import ANY_LAYERS, CACHE_CLASSES
-from cachelint.flow.narrowing import Narrowing
+from cachelint.flow.library import CACHE_CLASSES
 from cachelint.flow.numbers import DIMENSION, Linear, Range
 from cachelint.flow.state import Cache, Cell, Key, State
 from cachelint.flow.values import NONE, UNKNOWN, Const, Method, Num, Value, ref
@@ -36,7 +36,7 @@ CACHE_METHODS = frozenset(
 _ANY_RECORDING = frozenset({"no", "before", "late"})
 
 
-class Caches(Narrowing):
+class Caches(Configs):
     """Transfer functions of the library's caches."""
 
     # Made
@@ -48,8 +48,8 @@ class Caches(Narrowing):
         layers, sure, made = known.layers, True, f"`{name}()` makes the cache"
         window: Linear | None = None
         if known.with_config is not None and (args.hidden or (config is not None and config.const() is not None)):
-            layers, sure = known.with_config, False
-            window, layers = self._sliding(config, layers, state)
+            told = self.layers_of_config(config, state) if config is not None else KnownLayers()
+            layers, sure, window = told.kinds, told.sure, told.window
             made = f"`{name}(config=…)` makes a layer for each of the model's layer types"
         halves = [cache for value in args.args for _, cache in self.caches(value, state)]
         if name == "EncoderDecoderCache" and halves:
@@ -68,19 +68,6 @@ class Caches(Narrowing):
         if name == "EncoderDecoderCache":
             fields.update(zip(("self_attention_cache", "cross_attention_cache"), args.args, strict=False))
         state.heap[oid] = Cell(name=name, cache=cache, fields=fields)
-
-    def _sliding(
-        self, config: Value | None, layers: frozenset[str], state: State
-    ) -> tuple[Linear | None, frozenset[str]]:
-        """The window that a config names, and the layers that it leaves possible."""
-        for atom in config.refs() if config is not None else ():
-            value = self.attribute(ref(atom.oid), "sliding_window", state)
-            if value.const() is None:
-                return None, layers - {"sliding", "chunked"}
-            known = self.num(value, state)
-            if known is not None:
-                return known.form, layers
-        return None, layers
 
     def cache_from_library(self, name: str, last: str, args: Arguments, node: cst.Call, state: State) -> Value:
         """The value of calling a cache class or one of its class methods."""
@@ -178,14 +165,12 @@ class Caches(Narrowing):
     def _made_by_model(self, receiver: Value, node: cst.CSTNode, state: State) -> Value:
         oid = self.place((self.site(node), "made"))
         known = self._is_model(receiver, state)
-        window, layers = None, frozenset[str]()
-        if known:
-            config = self.attribute(receiver, "config", state)
-            window, layers = self._sliding(config, ANY_LAYERS, state)
+        told = self.layers_of_model(receiver, state) if known else KnownLayers(frozenset())
         cache = Cache(
-            layers=layers,
+            layers=told.kinds,
+            sure=told.sure,
             seen=known,
-            window=window,
+            window=told.window,
             length=self.length_form(state, least=1),
             trail=self.step(node, "the model makes and fills a cache of its own"),
         )

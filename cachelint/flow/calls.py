@@ -11,6 +11,7 @@ import libcst as cst
 from cachelint.flow.arguments import Arguments
 from cachelint.flow.builtins import LIBRARY, Builtins
 from cachelint.flow.caches import CACHE_METHODS
+from cachelint.flow.configs import CHECKPOINT
 from cachelint.flow.expressions import become
 from cachelint.flow.library import (
     VERSION_PARSERS,
@@ -43,9 +44,7 @@ from cachelint.flow.values import (
     ref,
 )
 
-_SAME_MODEL = frozenset(
-    ["to", "eval", "train", "cuda", "cpu", "half", "float", "bfloat16", "requires_grad_", "compile"]
-)
+_SAME_THING = frozenset("to eval train cuda cpu half float bfloat16 requires_grad_ compile get_text_config".split())
 
 
 class Calls(Builtins):
@@ -189,11 +188,13 @@ class Calls(Builtins):
             return self.cache_method(atom.oid, name, args, node, state)
         if cell.kind in ("list", "dict", "tuple"):
             return self._container_method(atom, cell, name, args, node, state)
+        if name in ("add_argument", "parse_args"):
+            return self._parsed_arguments(atom, name, args, state)
         if name in ("get", "pop") and args.args and isinstance(args.args[0].const(), str):
             return self._looked_up(atom, str(args.args[0].const()), args, node, state)
         if name == "generate":
             return self.forward(ref(atom.oid), args, node, state, generates=True)
-        if cell.kind in ("model", "config") and name in _SAME_MODEL:
+        if cell.kind in ("model", "config") and name in _SAME_THING:
             return ref(atom.oid)
         if name == "size" and len(args.args) == 1:
             shape = self.attribute(ref(atom.oid), "shape", state)
@@ -225,6 +226,19 @@ class Calls(Builtins):
         value = self.item(ref(atom.oid), args.args[0], state)
         value = self.as_cache(key, value, state, node)
         return value.union(args.args[1] if len(args.args) > 1 else NONE)
+
+    def _parsed_arguments(self, atom: Ref, name: str, args: Arguments, state: State) -> Value:
+        """argparse: what `parse_args` gives has each argument's default, or anything else."""
+        place = self.place(("arguments of", atom.oid))
+        if place not in state.heap:
+            state.heap[place] = Cell(name="args")
+        flags = [value.const() for value in args.args]
+        longest = max((flag for flag in flags if isinstance(flag, str)), key=len, default="")
+        if name == "add_argument" and longest:
+            attribute = longest.lstrip("-").replace("-", "_")
+            value = self.fresh(state, attribute).union(args.keywords.get("default", UNKNOWN))
+            state.heap[place] = state.cell(place).with_field(attribute, value)
+        return ref(place)
 
     @staticmethod
     def _version_method(version: Version, name: str) -> Value:
@@ -363,10 +377,12 @@ class Calls(Builtins):
         if cache_name is not None:
             return self.cache_from_library(cache_name, last, args, node, state)
         owner = name.rsplit(".", 1)[0]
-        if is_model_class(name) or (is_model_class(owner) and last in ("from_pretrained", "from_config")):
-            return self._made(node, Cell(kind="model", name=last), args, state)
-        if is_config_class(name) or (is_config_class(owner) and last in ("from_pretrained", "from_dict")):
-            return self._made(node, Cell(kind="config", name=owner.rsplit(".", 1)[-1]), args, state)
+        loads = last in ("from_pretrained", "from_config", "from_dict")
+        cls = owner if loads else name
+        if is_model_class(cls):
+            return self._made("model", cls, last, args, node, state)
+        if is_config_class(cls):
+            return self._made("config", cls, last, args, node, state)
         if name in VERSION_PARSERS and args.args:
             return args.args[0]
         if name in VERSION_READERS and args.args and args.args[0].const() == "transformers":
@@ -375,14 +391,19 @@ class Calls(Builtins):
             return self.fresh(state)
         return self.unknown_call(args, node, state)
 
-    def _made(self, node: cst.Call, cell: Cell, args: Arguments, state: State) -> Value:
+    def _made(self, kind: str, name: str, last: str, args: Arguments, node: cst.Call, state: State) -> Value:
+        """A model or a configuration: from a checkpoint by name, from a configuration, or from arguments."""
         oid = self.place(self.site(node))
-        fields: dict[Key, Value] = dict(args.keywords.items())
-        if cell.kind == "model":
-            fields = {key: value for key, value in fields.items() if key == "config"}
-            if args.args:
-                fields["#from"] = args.args[0]
-        state.heap[oid] = replace(cell, fields=fields)
+        fields: dict[Key, Value] = {}
+        for key, value in args.keywords.items():
+            if kind == "config" or key == "config":
+                fields[key] = value
+        first = args.get(0, "pretrained_model_name_or_path")
+        if last == "from_pretrained":
+            fields[CHECKPOINT] = first if first is not None and first.atoms else UNKNOWN
+        elif kind == "model" and first is not None:
+            fields["config"] = first
+        state.heap[oid] = Cell(kind=kind, name=name.rsplit(".", 1)[-1], fields=fields)
         return ref(oid)
 
     def unknown_call(self, args: Arguments, node: cst.Call, state: State, receiver: Value | None = None) -> Value:

@@ -69,6 +69,10 @@ class Expressions(Machine):
         """What an annotation says of a value of which nothing else is known."""
         raise NotImplementedError
 
+    def config_of(self, oid: int, cell: Cell, state: State) -> Value:
+        """The `config` attribute of a model that was not given one."""
+        raise NotImplementedError
+
     def compare(self, node: cst.Comparison, state: State) -> Value:
         """The value of a comparison."""
         raise NotImplementedError
@@ -215,7 +219,12 @@ class Expressions(Machine):
             return special
         if cell.kind in ("list", "dict", "tuple"):
             return Value((Method(ref(atom.oid), name),))
-        value = self.fresh(state, name, kind="config" if name == "config" and cell.kind == "model" else "")
+        if name == "config" and cell.kind == "model":
+            value = self.config_of(atom.oid, cell, state)
+        elif name == "text_config" and cell.kind == "config":
+            return ref(atom.oid)
+        else:
+            value = self.fresh(state, name)
         state.heap[atom.oid] = state.cell(atom.oid).with_field(name, value)
         return value
 

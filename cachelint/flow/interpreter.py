@@ -267,10 +267,26 @@ class Interpreter(Statements):
                 value = self.annotate(value, param.annotation, state)
             if isinstance(param.default, cst.Name) and param.default.value == "None":
                 value = value.union(NONE)
-            names[name] = value
+            elif isinstance(param.default, (cst.SimpleString, cst.ConcatenatedString)):
+                value = value.union(self.eval(param.default, state))
+            names[name] = value.union(self._option_default(node, name, state))
         for star in (params.star_arg, params.star_kwarg):
             if isinstance(star, cst.Param):
                 names[star.name.value] = self.fresh(state, star.name.value)
+
+    def _option_default(self, node: cst.FunctionDef, name: str, state: State) -> Value:
+        """The default that a decorator such as `@click.option("--name", default=…)` gives a parameter."""
+        for decorator in node.decorators:
+            call = decorator.decorator
+            if not isinstance(call, cst.Call) or not self.path(call.func).endswith("option"):
+                continue
+            flags = [
+                a.value.evaluated_value for a in call.args if isinstance(a.value, cst.SimpleString) and not a.keyword
+            ]
+            default = [a.value for a in call.args if a.keyword is not None and a.keyword.value == "default"]
+            if default and any(str(flag).lstrip("-").replace("-", "_") == name for flag in flags):
+                return self.eval(default[0], state)
+        return UNKNOWN
 
     # Annotations
 
