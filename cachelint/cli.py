@@ -141,17 +141,24 @@ def fix(paths: tuple[Path, ...], **options: Any) -> None:
 
 @cli.command()
 @click.argument("code", type=str)
+@click.option("--transformers", metavar="SPEC", help="Show what was measured on these releases.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Default: auto.")
-def explain(code: str, color: str) -> None:
-    """Print the documentation of a rule, by its code or name."""
+def explain(code: str, transformers: str | None, color: str) -> None:
+    """Print the documentation of a rule, by its code or name; with a range, what was measured on it."""
+    from cachelint.contracts.releases import RangeError, parse_range
     from cachelint.rule import find_rule, unknown_code
 
     rule = find_rule(code)
     if rule is None:
         fail(unknown_code(code.upper()) or f"no rule is called {code!r}")
-    from cachelint.report.page import render
+    from cachelint.report.page import measured, render
 
     click.echo(render(rule, colour=_colour(color), width=_width()), nl=False, color=_colour(color))
+    if transformers is not None:
+        try:
+            click.echo(measured(rule, parse_range(transformers)), nl=False)
+        except RangeError as error:
+            fail(str(error))
 
 
 @cli.command()

@@ -50,6 +50,8 @@ class Rule(ABC):
     # Patterns of which a file must hold one before an event for this rule can come from it.
     triggers: ClassVar[tuple[str, ...]] = ()
     judges: ClassVar[tuple[type[Event], ...]] = ()
+    # The measurements that the rule rests on: what they show, the part of the data, and the key.
+    facts: ClassVar[tuple[tuple[str, str, str], ...]] = ()
 
     @abstractmethod
     def check(self, event: Event, releases: int) -> Iterator[Finding]:

@@ -50,6 +50,11 @@ class CropKeyword(Rule):
     name = "crop-keyword"
     triggers = CROP_CALL
     judges = (Crop,)
+    facts = (
+        ("crop(max_length=…)", "keywords", "Cache/max_length"),
+        ("crop(tokens_to_remove=…)", "keywords", "Cache/tokens_to_remove"),
+        ("crop(maximum_length=…) of an EncoderDecoderCache", "keywords", "EncoderDecoderCache/maximum_length"),
+    )
 
     def check(self, event: Event, releases: int) -> Iterator[Finding]:
         """One finding where some release does not take the keyword."""

@@ -55,6 +55,14 @@ class FullWindowCrop(Rule):
     name = "full-window-crop"
     triggers = CROP_CALL
     judges = (Crop,)
+    facts = (
+        ("sliding layers below the window", "crop", "sliding/negative/below/no"),
+        ("sliding layers, as many tokens as the window", "crop", "sliding/negative/at/no"),
+        ("sliding layers, more tokens", "crop", "sliding/negative/above/no"),
+        ("the same, recording", "crop", "sliding/negative/above/before"),
+        ("full and sliding layers, window full", "crop", "full and sliding/negative/above/no"),
+        ("chunked layers, chunk full", "crop", "chunked/negative/above/no"),
+    )
 
     def check(self, event: Event, releases: int) -> Iterator[Finding]:
         """One finding where a layer can slide and its window can be full."""

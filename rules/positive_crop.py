@@ -61,6 +61,14 @@ class PositiveCrop(Rule):
     name = "positive-crop"
     triggers = CROP_CALL
     judges = (Crop,)
+    facts = (
+        ("full layers", "crop", "plain/positive/above/no"),
+        ("full layers, more than there are", "crop", "plain/beyond/above/no"),
+        ("sliding layers below the window", "crop", "sliding/positive/below/no"),
+        ("sliding layers, window full", "crop", "sliding/positive/above/no"),
+        ("the same, recording", "crop", "sliding/positive/above/before"),
+        ("full and sliding layers, window full", "crop", "full and sliding/positive/above/no"),
+    )
 
     def check(self, event: Event, releases: int) -> Iterator[Finding]:
         """One finding where the argument can be positive and that matters on the releases."""

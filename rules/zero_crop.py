@@ -52,6 +52,12 @@ class ZeroCrop(Rule):
     name = "zero-crop"
     triggers = CROP_CALL
     judges = (Crop,)
+    facts = (
+        ("full layers", "crop", "plain/zero/above/no"),
+        ("sliding layers below the window", "crop", "sliding/zero/below/no"),
+        ("sliding layers, window full, recording", "crop", "sliding/zero/above/before"),
+        ("encoder-decoder caches", "crop", "encoder-decoder/zero/above/no"),
+    )
 
     def check(self, event: Event, releases: int) -> Iterator[Finding]:
         """One finding where 0 is possible and does on some release what the code cannot mean."""

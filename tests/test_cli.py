@@ -254,6 +254,10 @@ def test_explain_rules_and_target(project: Path) -> None:
     assert page.stdout.startswith("# positive-crop (KV101)")
     assert "## Fix safety" in page.stdout
     assert run("explain", "positive-crop", cwd=project).stdout == page.stdout
+    table = run("explain", "KV101", "--transformers", ">=5.20", cwd=project).stdout
+    assert "Measured on 5.20+:" in table
+    assert "    5.20+          raises ValueError: Calling `crop` with a positive value is not supported" in table
+    assert run("explain", "KV101", "--transformers", "nope", cwd=project).returncode == 2
     assert "KV105  zero-crop" in run("rules", cwd=project).stdout
     (project / "requirements.txt").write_text("torch\ntransformers>=4.50,<5\n")
     assert "requirements.txt:2" in run("target", cwd=project).stdout

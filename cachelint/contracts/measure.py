@@ -21,7 +21,7 @@ from typing import Any
 from packaging.version import Version
 
 DATA = Path(__file__).parent / "data"
-PARTS = ("crop", "keywords", "surface", "families")
+PARTS = ("crop", "keywords", "surface", "families", "behaviour")
 Answers = dict[str, dict[str, str]]
 # A key's history: the release from which on, and what happens; None where there is nothing to measure.
 History = list[tuple[str, str | None]]

@@ -430,6 +430,24 @@ def _layers(cache: Any, config: Any) -> str:
     return ", ".join(sorted(kinds))
 
 
+def measure_behaviour() -> dict[str, str]:
+    """What each small program shows."""
+    from behaviours import PROBES  # type: ignore[import-not-found]
+
+    found = {}
+    for name, program in PROBES.items():
+        torch.manual_seed(0)
+        try:
+            with deprecations() as said:
+                outcome = program(Subject)
+            found[name] = f"{outcome}, deprecated" if said.found else outcome
+        except Absent:
+            found[name] = "absent"
+        except Exception as error:
+            found[name] = f"raises {name_of(error)}"
+    return found
+
+
 def main() -> None:
     """Measure the parts named on the command line (all by default) and print them as one JSON object."""
     logging.getLogger("transformers").setLevel(logging.WARNING)
@@ -439,6 +457,7 @@ def main() -> None:
         "keywords": measure_keywords,
         "surface": measure_surface,
         "families": measure_families,
+        "behaviour": measure_behaviour,
     }
     wanted = sys.argv[1:] or list(parts)
     result = {part: parts[part]() for part in wanted}

@@ -7,7 +7,22 @@ import io
 from rich.console import Console
 from rich.markdown import Markdown
 
+from cachelint.contracts.data import history
+from cachelint.contracts.releases import describe
 from cachelint.rule import Rule
+
+
+def measured(rule: Rule, releases: int) -> str:
+    """What the rule rests on, as it was measured on the releases: a line for each stretch."""
+    if not rule.facts:
+        return "\nNothing was measured for this rule.\n"
+    lines = [f"\nMeasured on {describe(releases)}:"]
+    for label, part, key in rule.facts:
+        lines.append(f"  {label}")
+        for told in history(part, key):
+            if told.mask & releases and told.outcome is not None:
+                lines.append(f"    {describe(told.mask & releases):<14} {told.outcome}")
+    return "\n".join(lines) + "\n"
 
 
 def render(rule: Rule, *, colour: bool, width: int) -> str:
