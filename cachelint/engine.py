@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, overload
 
 from cachelint.config import Settings
 from cachelint.diagnostics import Diagnostic, Fix, Location
-from cachelint.discovery import Candidate
+from cachelint.discovery import Candidate, discover
 from cachelint.rule import all_rules
 from cachelint.sources import Source, SourceError, decode
 from cachelint.target import Targets
 
+if TYPE_CHECKING:
+    from cachelint.flow.project import Function
+
 PARALLEL_BYTES = 300_000
+CALLER_LEVELS = 3
+MAX_CALLING_FILES = 64
+MAY_PASS_A_CACHE = re.compile(rb"[Cc]ache|past_key_value|\bkv")
+Place = tuple[Path, int]
+# A function that callers are looked for: its name, that of its class or nothing, and its file.
+Sought = tuple[str, str, Path]
 
 
 @dataclass(slots=True)
@@ -33,18 +43,23 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A diagnostic, and the function that was judged without a caller to come to it (file and first row)."""
+    """A diagnostic, and the root function that led to it (file and first row), None for a module's top level."""
 
     diagnostic: Diagnostic
-    root: tuple[Path, int] | None
+    root: Place | None
 
 
 @dataclass(slots=True)
 class FileResult:
-    """What the analysis of one file tells: findings, functions judged by their callers, functions given up."""
+    """What the analysis of one file tells.
+
+    calls: each root with the functions that were judged as its callees. sought: functions of which a caller in
+    another file can tell more.
+    """
 
     judged: list[Judged] = field(default_factory=list)
-    called: set[tuple[Path, int]] = field(default_factory=set)
+    calls: list[tuple[Place | None, frozenset[Place]]] = field(default_factory=list)
+    sought: frozenset[Sought] = frozenset()
     unfinished: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
@@ -59,15 +74,45 @@ class Checker:
         self.rules = [rule for rule in all_rules() if settings.enables(rule.code)]
         self._patterns = sorted({pattern for rule in self.rules for pattern in rule.triggers})
         self._triggers = re.compile("|".join(self._patterns).encode()) if self._patterns else None
+        self._sources: dict[Path, Source] = {}
+        self._pool: list[Path] = []
 
     def check(self, candidates: Iterable[Candidate], jobs: int = 1) -> Iterator[FileResult]:
-        """The result of each file, in order. Raises ConfigError where a file's release range is none."""
+        """The result of each file, in order, then those of the files that call what was found open.
+
+        Raises ConfigError where a file's release range is none.
+        """
         work = [(candidate, self._weight(candidate)) for candidate in candidates]
+        self._pool = [candidate.path for candidate, _ in work]
+        sought: set[Sought] = set()
         if jobs > 1 and sum(weight for _, weight in work) > PARALLEL_BYTES:
-            yield from _in_processes(self.settings, self.option, work, jobs)
+            results = _in_processes(self.settings, self.option, work, jobs)
         else:
-            for candidate, weight in work:
-                yield self.check_file(candidate) if weight else FileResult()
+            results = (self.check_file(candidate) if weight else FileResult() for candidate, weight in work)
+        for result in results:
+            sought |= result.sought
+            yield result
+        if sought and all(candidate.named for candidate, _ in work):
+            self._pool = _project_files(self._pool, self.settings)
+        yield from self._callers(frozenset(sought))
+
+    def _callers(self, sought: frozenset[Sought]) -> Iterator[FileResult]:
+        """The results of the files that may call a sought function, and of their callers, to a few levels."""
+        known = sought
+        for _ in range(CALLER_LEVELS):
+            if not sought:
+                return
+            found: set[Sought] = set()
+            for path, names in _mentioning(sought, self._pool, self._sources):
+                try:
+                    source = self._sources.get(path) or decode(path, path.read_bytes())
+                    result = self._analyse(source, _calls_of(names))
+                except (SourceError, OSError):
+                    continue
+                found |= result.sought
+                yield result
+            sought = frozenset(found - known)
+            known |= sought
 
     def _weight(self, candidate: Candidate) -> int:
         """How many bytes there are to analyse: 0 where no byte of the file asks for it."""
@@ -94,12 +139,18 @@ class Checker:
         except SourceError as error:
             if not self.settings.enables("KV999"):
                 return FileResult()
-            return FileResult([Judged(self._syntax_error(path, error), None)])
+            return FileResult([Judged(_syntax_error(path, error), None)])
 
     def diagnose(self, source: Source) -> list[Diagnostic]:
-        """What is found in one source, as a report has it. Raises SourceError where it cannot be parsed."""
-        found = collect([self.check_source(source)]).diagnostics
-        return [diagnostic for diagnostic in found if diagnostic.path == source.path]
+        """What is found in one source, as a report has it. Raises SourceError where it cannot be parsed.
+
+        Files that were checked before are looked through for callers.
+        """
+        self._sources = {source.path: source}
+        first = self.check_source(source)
+        results = [first, *self._callers(first.sought)]
+        self._sources = {}
+        return [diagnostic for diagnostic in collect(results).diagnostics if diagnostic.path == source.path]
 
     def check_source(self, source: Source) -> FileResult:
         """The result of a source. Raises SourceError where it cannot be parsed."""
@@ -108,29 +159,85 @@ class Checker:
 
             parse(source.text)
             return FileResult()
-        return self._analyse(source)
+        return self._analyse(source, "|".join(self._patterns))
 
-    def _analyse(self, source: Source) -> FileResult:
+    def _analyse(self, source: Source, pattern: str) -> FileResult:
         from cachelint.flow.analysis import Analysis
         from cachelint.flow.project import Project
         from cachelint.judging import judge
 
-        project = Project()
+        project = Project(self._sources)
         module = project.add(source)
         releases = self.targets.of(source.path, source.text).mask
-        triggers = re.compile("|".join(self._patterns))
-        findings = Analysis(project, module, releases, triggers).run()
+        findings = Analysis(project, module, releases, re.compile(pattern)).run()
         result = FileResult(unfinished=findings.unfinished, failures=findings.faults)
-        result.called = {(function.module.path, function.skeleton.start) for function in findings.called}
+        result.calls = [(_place(root), frozenset(map(_place, called))) for root, called in findings.calls]
+        # Who calls a `crop` of the project's own is looked at anyway.
+        result.sought = frozenset(
+            (f.name, f.cls.name if f.cls else "", f.module.path) for f in findings.open if f.name != "crop"
+        )
         for root, event in findings.events:
-            place = (root.module.path, root.skeleton.start) if root and event.calls is None else None
             for diagnostic in judge(event, self.rules, releases):
-                result.judged.append(Judged(diagnostic, place))
+                result.judged.append(Judged(diagnostic, _place(root) if root else None))
         return result
 
-    def _syntax_error(self, path: Path, error: SourceError) -> Diagnostic:
-        place = Location(error.row, error.column)
-        return Diagnostic("KV999", "syntax-error", "error", error.reason, path, place, place, noqa_row=error.row)
+
+@overload
+def _place(function: Function) -> Place: ...
+@overload
+def _place(function: Function | None) -> Place | None: ...
+def _place(function: Function | None) -> Place | None:
+    return (function.module.path, function.skeleton.start) if function is not None else None
+
+
+def _syntax_error(path: Path, error: SourceError) -> Diagnostic:
+    place = Location(error.row, error.column)
+    return Diagnostic("KV999", "syntax-error", "error", error.reason, path, place, place, noqa_row=error.row)
+
+
+def _calls_of(names: Iterable[str]) -> str:
+    return rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b(?=\s*[(,)])"
+
+
+def _mentioning(
+    sought: frozenset[Sought], pool: Iterable[Path], sources: Mapping[Path, Source]
+) -> list[tuple[Path, set[str]]]:
+    """The files that call sought functions, with their names.
+
+    Where one is a method, the file also makes, or is given, an instance of its class.
+    """
+    names = "|".join(re.escape(name) for name in sorted({name for name, _, _ in sought}))
+    word = re.compile(rf"\b({names})\b\s*[(,)]".encode())
+    owners = {
+        owner: re.compile(rf"\b{re.escape(owner)}\s*\(|(?::|->)\s*[\"']?{re.escape(owner)}\b".encode())
+        for _, owner, _ in sought
+        if owner
+    }
+    found: list[tuple[Path, set[str]]] = []
+    for path in pool:
+        try:
+            data = sources[path].text.encode("utf-8", "replace") if path in sources else path.read_bytes()
+        except OSError:
+            continue
+        called = {match.decode() for match in word.findall(data)} if MAY_PASS_A_CACHE.search(data) else set()
+        # Callers in the same file were met when that was analysed.
+        others = [(n, owner) for n, owner, home in sought if home != path and n in called]
+        called = {n for n, owner in others if not owner or owners[owner].search(data)}
+        if called:
+            found.append((path, called))
+    return found[:MAX_CALLING_FILES]
+
+
+def _project_files(named: list[Path], settings: Settings) -> list[Path]:
+    """The files of the projects that the named files belong to, so that their callers are in sight."""
+    roots: dict[Path, None] = {}
+    for path in named:
+        for folder in path.parents:
+            if any((folder / name).exists() for name in ("pyproject.toml", "setup.py", "setup.cfg", ".git")):
+                roots[folder] = None
+                break
+    found = discover(roots, (*settings.exclude, *settings.extend_exclude))
+    return list(dict.fromkeys([*named, *(candidate.path for candidate in found)]))
 
 
 def _in_processes(
@@ -160,34 +267,38 @@ def collect(results: Iterable[FileResult]) -> Report:
     """One report of all files: a function called in sight is judged by its callers, each place told once."""
     report = Report()
     judged: list[Judged] = []
-    called: set[tuple[Path, int]] = set()
+    calls: dict[Place | None, set[Place]] = {}
     for result in results:
         report.files += 1
         judged += result.judged
-        called |= result.called
-        report.unfinished += result.unfinished
+        for root, called in result.calls:
+            calls.setdefault(root, set()).update(called)
+        report.unfinished += [place for place in result.unfinished if place not in report.unfinished]
         report.failures += result.failures
-    kept = [each.diagnostic for each in judged if each.root not in called]
+    covered = {
+        place for root, called in calls.items() for place in called if root is None or root not in calls.get(place, ())
+    }
+    kept = [each.diagnostic for each in judged if each.root is None or each.root not in covered]
     report.diagnostics = _most_urgent(_merged(kept))
     return report
 
 
 def _merged(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     found: dict[tuple[object, ...], Diagnostic] = {}
-    for diagnostic in diagnostics:
+    for diagnostic in sorted(diagnostics, key=lambda d: (d.sort_key, d.severity, d.message)):
         key = (diagnostic.path, diagnostic.location, diagnostic.code)
         other = found.get(key)
-        if other is None or (other.severity == "warning" and diagnostic.severity == "error"):
+        if other is None:
             found[key] = diagnostic
         elif other.fix != diagnostic.fix and other.fix is not None and diagnostic.fix is not None:
             found[key] = replace(other, fix=_more_careful(other.fix, diagnostic.fix))
-    return sorted(found.values(), key=lambda diagnostic: diagnostic.sort_key)
+    return list(found.values())
 
 
 def _more_careful(a: Fix, b: Fix) -> Fix:
     """Of two ways that lead to one place, the rewrite that claims less."""
     order = ("safe", "unsafe", "display")
-    return max(a, b, key=lambda fix: order.index(fix.applicability))
+    return max(a, b, key=lambda fix: (order.index(fix.applicability), len(fix.edits), str(fix.edits)))
 
 
 def _most_urgent(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

@@ -10,12 +10,12 @@ import libcst as cst
 from cachelint.flow.events import Event
 from cachelint.flow.interpreter import Interpreter, generalise
 from cachelint.flow.machine import Numbering, OutOfSteps
-from cachelint.flow.naming import speaks_of_caches
 from cachelint.flow.project import Class, Function, Module, Project
 from cachelint.flow.state import Cell, State
 from cachelint.flow.values import UNKNOWN, Value, ref
 
 MAX_CALLER_LEVELS = 3
+MAX_MODULE_STEPS = 100_000
 MAX_ROOTS = 200
 MAX_METHODS = 24
 CLASS_ROUNDS = 3
@@ -26,13 +26,14 @@ _OWN_ATTRIBUTE = re.compile(r"\bself\.(\w+)")
 class Findings:
     """What the flow found in a module.
 
-    events: each with the root function that led to it (None: the module's top level). called: the functions
-    that were interpreted as somebody's callee. unfinished: where the analysis had to give up, and why.
-    faults: where it failed by its own fault.
+    events: each with the root function that led to it (None: the module's top level). calls: each root with the
+    functions that were interpreted as its callees. open: the roots that a caller in another file can tell more
+    of. unfinished: where the analysis had to give up, and why. faults: where it failed by its own fault.
     """
 
     events: list[tuple[Function | None, Event]] = field(default_factory=list)
-    called: set[Function] = field(default_factory=set)
+    calls: list[tuple[Function | None, frozenset[Function]]] = field(default_factory=list)
+    open: list[Function] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
@@ -47,10 +48,17 @@ class Analysis:
         self.triggers = triggers
         self.numbering = Numbering()
         self.findings = Findings()
+        self._steps = 0
         self._classes: dict[Class, State | None] = {}
 
     def run(self) -> Findings:
         """Interpret what matters and give the events."""
+        if not self.module.may_hold_caches:
+            # No cache can come into being here, but one can be handed in.
+            for function in self.module.roots():
+                if self.triggers.search(function.text) and function.takes_arguments:
+                    self.findings.open.append(function)
+            return self.findings
         for function in self._roots():
             self._run_function(function)
         if self._top_level_matters():
@@ -61,8 +69,6 @@ class Analysis:
 
     def _roots(self) -> list[Function]:
         """The functions that hold a trigger, and those that call them, in source order."""
-        if not speaks_of_caches(self.module.source.text):
-            return []
         every = list(self.module.roots())
         chosen = [function for function in every if self.triggers.search(function.text)]
         names = {function.name for function in chosen}
@@ -79,8 +85,6 @@ class Analysis:
         return chosen[:MAX_ROOTS]
 
     def _top_level_matters(self) -> bool:
-        if not speaks_of_caches(self.module.source.text):
-            return False
         names = {function.name for function in self._roots()}
         for start, end, bound in self.module.skeleton.statements:
             if bound is None or isinstance(bound, tuple):
@@ -91,8 +95,14 @@ class Analysis:
 
     # Running
 
-    def _run_function(self, function: Function) -> None:
+    def _interpreter(self) -> Interpreter:
+        """A new interpreter, which may take as many steps as are left for the module."""
         interpreter = Interpreter(self.project, self.releases, self.numbering)
+        interpreter.max_steps = min(interpreter.max_steps, max(0, MAX_MODULE_STEPS - self._steps))
+        return interpreter
+
+    def _run_function(self, function: Function) -> None:
+        interpreter = self._interpreter()
         state = self._entry(function, interpreter)
         receiver = self._receiver(function, state)
         self._attempt(interpreter, function, state, receiver)
@@ -104,6 +114,8 @@ class Analysis:
         except Exception as error:
             self._give_up(f"{function.module.path}:{function.skeleton.start}: `{function.name}`", error)
             return None
+        finally:
+            self._steps += interpreter.steps
 
     def _give_up(self, place: str, error: Exception) -> None:
         """Note that something stays unknown. A fault of the analysis itself must not cost the other findings."""
@@ -114,7 +126,7 @@ class Analysis:
             self.findings.unfinished.append(f"{place} ({known[type(error)]})")
 
     def _run_module(self) -> None:
-        interpreter = Interpreter(self.project, self.releases, self.numbering)
+        interpreter = self._interpreter()
         try:
             interpreter.run_module(self.module, interpreter.start())
         except Exception as error:
@@ -122,7 +134,9 @@ class Analysis:
         self._take(interpreter, None)
 
     def _take(self, interpreter: Interpreter, root: Function | None) -> None:
-        self.findings.called |= interpreter.inlined - {root}
+        self.findings.calls.append((root, frozenset(interpreter.inlined - {root})))
+        if root is not None and (interpreter.crops_open or interpreter.events) and root.takes_arguments:
+            self.findings.open.append(root)
         self.findings.events.extend((root, event) for event in interpreter.events.values())
 
     # Classes
@@ -139,7 +153,7 @@ class Analysis:
         oid = self._self(function.cls)
         if oid not in state.heap:
             state.heap[oid] = Cell(kind="instance", name="self", cls=function.cls)
-            Interpreter(self.project, self.releases, self.numbering).own_cache(oid, function.cls, state)
+            self._interpreter().own_cache(oid, function.cls, state)
         return ref(oid)
 
     def _self(self, cls: Class) -> int:
@@ -166,7 +180,7 @@ class Analysis:
     def _after_method(
         self, cls: Class, method: Function, kept: frozenset[str], summary: State | None, *, widen: bool
     ) -> State | None:
-        interpreter = Interpreter(self.project, self.releases, self.numbering)
+        interpreter = self._interpreter()
         state = summary.copy() if summary is not None else interpreter.start()
         receiver = self._receiver(method, state) if method.cls is cls else ref(self._self(cls))
         if self._self(cls) not in state.heap:

@@ -188,6 +188,8 @@ class Calls(Builtins):
             return self.cache_method(atom.oid, name, args, node, state)
         if cell.kind in ("list", "dict", "tuple"):
             return self._container_method(atom, cell, name, args, node, state)
+        if name == "crop" and len(args.args) == 1 and self.num(args.args[0], state) is not None:
+            self.crops_open = True
         if name in ("add_argument", "parse_args"):
             return self._parsed_arguments(atom, name, args, state)
         if name in ("get", "pop") and args.args and isinstance(args.args[0].const(), str):
@@ -281,7 +283,6 @@ class Calls(Builtins):
     # Project functions and classes
 
     def _call_project(self, func: Func, args: Arguments, node: cst.Call, state: State) -> Value:
-        self.called.add(func.function)
         if not self._matters(func, args, state):
             return self.fresh(state)
         if len(self.stack) >= MAX_DEPTH or any(f.function is func.function for f in self.stack):

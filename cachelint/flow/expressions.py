@@ -175,7 +175,10 @@ class Expressions(Machine):
         if isinstance(atom, Lib):
             return self.library_value(f"{atom.name}.{name}")
         if isinstance(atom, Mod):
-            return self.global_value(atom.module, name, state)
+            value = UNKNOWN
+            for thing in self.project.member(atom.module, name):
+                value = value.union(self.resolved(thing, name, state))
+            return value
         if isinstance(atom, Cls):
             return self._class_attribute(atom.cls, name, state)
         if isinstance(atom, Version):
@@ -230,7 +233,6 @@ class Expressions(Machine):
 
     def _bound(self, method: Function, receiver: Value, state: State) -> Value:
         if method.is_property:
-            self.called.add(method)
             return self.call_function(Func(method, 0, receiver), [], {}, self.unit.tree, state)
         if method.is_static:
             return Value((Func(method, 0),))

@@ -83,12 +83,13 @@ class Machine:
         self.releases = releases
         self.numbering = numbering
         self.steps = 0
+        self.max_steps = MAX_STEPS
         self.events: dict[Hashable, Event] = {}
         self.frames = numbering.frames
         self.stack: list[Frame] = []
         self.calls: Trail | None = None
         self.context: tuple[int, ...] = ()
-        self.called: set[Function] = set()
+        self.crops_open = False
         self.lengths = numbering.lengths
         self.locals: dict[cst.CSTNode, Function] = {}
         self.defined: dict[Function, int] = {}
@@ -100,7 +101,7 @@ class Machine:
     def tick(self, steps: int = 1) -> None:
         """Count a step. Raises OutOfSteps."""
         self.steps += steps
-        if self.steps > MAX_STEPS:
+        if self.steps > self.max_steps:
             raise OutOfSteps
 
     @property

@@ -17,6 +17,7 @@ _NOT_A_CACHE = re.compile(r"\b(?:[Tt]uple|[Ll]ist|Sequence|FloatTensor|Tensor|nd
 
 # What a module must name for one of its functions to hold a KV cache of its own accord.
 _SPEAKS_OF_CACHES = re.compile(r"[Cc]ache|past_key_value|\bkv|transformers")
+_SPEAKS_OF_TRANSFORMERS = re.compile(rb"\btransformers\b|past_key_value")
 # What brings a tracked thing into being, and what may change one that is at hand.
 _MAKES = re.compile(r"Cache\w*\(|\.from_pretrained\(|\.generate\(|__version__|\bversion\b|\bcrop\b")
 _TOUCHES = re.compile(r"[Cc]ache|past_key_value|\bcrop\b|\bkv\b|\bpast\b")
@@ -25,6 +26,11 @@ _TOUCHES = re.compile(r"[Cc]ache|past_key_value|\bcrop\b|\bkv\b|\bpast\b")
 def speaks_of_caches(text: str) -> bool:
     """Whether a module's text can have to do with KV caches at all."""
     return _SPEAKS_OF_CACHES.search(text) is not None
+
+
+def speaks_of_transformers(data: bytes) -> bool:
+    """Whether a file's bytes can have to do with the library itself."""
+    return _SPEAKS_OF_TRANSFORMERS.search(data) is not None
 
 
 def makes_tracked(text: str) -> bool:

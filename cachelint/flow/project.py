@@ -7,13 +7,19 @@ project's own roots; nothing is imported, and what is installed beside the proje
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
 import libcst as cst
 
-from cachelint.flow.naming import makes_tracked, touches_tracked, used_as_cache
+from cachelint.flow.naming import (
+    makes_tracked,
+    speaks_of_caches,
+    speaks_of_transformers,
+    touches_tracked,
+    used_as_cache,
+)
 from cachelint.flow.skeleton import (
     ClassSkeleton,
     FunctionSkeleton,
@@ -79,6 +85,20 @@ class Module:
             for method in skeleton.methods.values():
                 yield self.function(method, cls)
             pending.extend(skeleton.classes.values())
+
+    @cached_property
+    def may_hold_caches(self) -> bool:
+        """Whether the module speaks of caches, or imports a module of the project that speaks of the library."""
+        return speaks_of_caches(self.source.text) or any(
+            self.project.speaks_of_transformers(path) for path in self._imported_files()
+        )
+
+    def _imported_files(self) -> Iterator[Path]:
+        imports = [b for bounds in self.skeleton.bindings.values() for b in bounds if isinstance(b, ImportSkeleton)]
+        for bound in (*imports, *self.skeleton.stars):
+            path = self.project.find(self, bound.module, bound.level)
+            if path is not None:
+                yield path
 
     def names_that(self, quality: Callable[[str], bool]) -> frozenset[str]:
         """The names of the module's functions of a quality, and of those that name one of them, and so on."""
@@ -196,6 +216,17 @@ class Function:
         """Whether the function, or one of its module that it names, may do something to a cache on an object."""
         return self.name in self.module.names_that(touches_tracked) or touches_tracked(self.text)
 
+    @cached_property
+    def takes_arguments(self) -> bool:
+        """Whether a caller passes anything beside the receiver."""
+        try:
+            params = self.definition[1].params
+        except cst.ParserSyntaxError:
+            return False
+        own = 0 if self.cls is None or self.is_static else 1
+        starred = isinstance(params.star_arg, cst.Param) or params.star_kwarg is not None
+        return starred or len(params.posonly_params) + len(params.params) + len(params.kwonly_params) > own
+
     @property
     def is_static(self) -> bool:
         """Whether a call through an instance passes no receiver."""
@@ -231,10 +262,12 @@ Resolved = Module | Function | Class | str | tuple[Module, tuple[int, int]]
 
 
 class Project:
-    """The files that one run may look into."""
+    """The files that one run may look into; `sources` stand in place of what is on the disk."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: Mapping[Path, Source] | None = None) -> None:
+        self._sources = dict(sources or {})
         self._modules: dict[Path, Module | None] = {}
+        self._speaking: dict[Path, bool] = {}
         self._found: dict[tuple[str, tuple[str, ...]], Path | None] = {}
         self._resolving: set[tuple[Path, str]] = set()
         self._resolved: dict[tuple[Path, str], list[Resolved]] = {}
@@ -250,7 +283,7 @@ class Project:
         if path not in self._modules:
             self._modules[path] = None
             try:
-                self.add(decode(path, path.read_bytes()))
+                self.add(self._sources.get(path) or decode(path, path.read_bytes()))
             except (SourceError, OSError):
                 return None
         return self._modules[path]
@@ -288,6 +321,15 @@ class Project:
             found = [deeper for thing in found for deeper in self.member(thing, part)]
         return found
 
+    def speaks_of_transformers(self, path: Path) -> bool:
+        """Whether the file at `path` speaks of the library; it is not parsed for that."""
+        if path not in self._speaking:
+            try:
+                self._speaking[path] = speaks_of_transformers(path.read_bytes())
+            except OSError:
+                self._speaking[path] = False
+        return self._speaking[path]
+
     def imported(self, module: Module, source: str, name: str | None, level: int) -> list[Resolved]:
         """What an import statement inside a function binds."""
         return self._import(module, ImportSkeleton(source, name, level))
@@ -316,7 +358,7 @@ class Project:
         return [(module, bound)]
 
     def _import(self, module: Module, bound: ImportSkeleton, *, star: bool = False) -> list[Resolved]:
-        path = self._find(module, bound.module, bound.level)
+        path = self.find(module, bound.module, bound.level)
         if path is not None and path.parts[-2:] == ("transformers", "cache_utils.py"):
             # The library's own sources: its classes are what the contract speaks of.
             return [f"transformers.{bound.name}" if bound.name else "transformers.cache_utils"]
@@ -342,7 +384,7 @@ class Project:
                 return [module] if module else []
         return []
 
-    def _find(self, module: Module, name: str, level: int) -> Path | None:
+    def find(self, module: Module, name: str, level: int) -> Path | None:
         """The file of the module that an import names, None where it is not the project's."""
         if level:
             folder = module.path.parent
