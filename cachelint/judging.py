@@ -69,6 +69,6 @@ def _flow(event: Event, finding: Finding) -> Iterator[FlowStep]:
     for step in (*steps, *finding.steps, last):
         path, place = step.unit.module.path, _start(step.unit.span(step.node))
         # One step a line: the later one says more.
-        shown[path, place.row] = FlowStep(path, place, step.message)
+        shown[path, place.row] = FlowStep(path, place, step.text)
     end = shown.pop((event.unit.module.path, event.unit.span(event.node).row))
     yield from (*shown.values(), end)

@@ -66,7 +66,7 @@ class Interpreter(Statements):
                 if bound is not None and not isinstance(bound, tuple):
                     name = getattr(bound, "name", "")
                     found = self.global_value(module, name, after)
-                    after.frames[frame.number][name] = _closing_over(found, frame.number)
+                    after.set_name(frame.number, name, _closing_over(found, frame.number))
                     continue
                 frame.unit = module.unit(start, end)
                 after = self.execute(frame.unit.body, after)

@@ -188,9 +188,11 @@ class Machine:
 
     # Evidence
 
-    def step(self, node: cst.CSTNode, message: str, before: Trail | None = None) -> Trail:
-        """A trail that ends with what happened at `node`."""
-        return Trail(Step(self.unit, node, message), before)
+    def step(
+        self, node: cst.CSTNode, message: str, before: Trail | None = None, value: cst.CSTNode | None = None
+    ) -> Trail:
+        """A trail that ends with what happened at `node`; the source of `value` ends the message."""
+        return Trail(Step(self.unit, node, message, value), before)
 
     def emit(self, event: Event, *key: Hashable) -> None:
         """Tell the rules; a later visit of the same point in the same context replaces the earlier one."""
@@ -318,7 +320,7 @@ class Join:
         for frame in left.frames.keys() | right.frames.keys():
             names = left.frames.get(frame, {})
             others = right.frames.get(frame, {})
-            out.frames[frame] = self._names(frame, names, others)
+            out.frames[frame] = names if names is others else self._names(frame, names, others)
         out.facts = self._facts()
         return out
 

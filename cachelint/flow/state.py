@@ -95,7 +95,11 @@ _FORGOTTEN = Cell()
 
 @dataclass(slots=True)
 class State:
-    """One program point. `frames` maps a frame to its names, frame 0 being shared by nothing."""
+    """One program point.
+
+    frames: each activation's names. The inner dictionaries are shared between states, so that a store makes a new
+    one (`set_name`), and a branch costs nothing for the frames that it leaves alone.
+    """
 
     frames: dict[int, dict[str, Value]]
     heap: dict[int, Cell]
@@ -106,12 +110,20 @@ class State:
     def copy(self) -> State:
         """A state that can go another way."""
         return State(
-            {frame: dict(names) for frame, names in self.frames.items()},
+            dict(self.frames),
             dict(self.heap),
             dict(self.ranges),
             self.facts,
             self.releases,
         )
+
+    def set_name(self, frame: int, name: str, value: Value) -> None:
+        """Let a name of a frame hold a value."""
+        self.frames[frame] = {**self.frames.get(frame, {}), name: value}
+
+    def forget_name(self, frame: int, name: str) -> None:
+        """Let a name of a frame hold nothing."""
+        self.frames[frame] = {other: value for other, value in self.frames.get(frame, {}).items() if other != name}
 
     def cell(self, oid: int) -> Cell:
         """What a heap place holds; a thing that was forgotten while an expression held it is an open one."""

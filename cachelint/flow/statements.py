@@ -85,7 +85,7 @@ class Statements(Calls):
         if isinstance(target, cst.Name):
             number = self.frame.elsewhere.get(target.value, self.frame.number)
             value = self._traced(target.value, value, node, state)
-            state.frames.setdefault(number, {})[target.value] = value
+            state.set_name(number, target.value, value)
         elif isinstance(target, cst.Attribute):
             receiver = self.eval(target.value, state)
             self.store_attribute(receiver, target.attr.value, value, state)
@@ -102,18 +102,13 @@ class Statements(Calls):
         atom = value.single
         if isinstance(atom, Num):
             if isinstance(node, (cst.Assign, cst.AnnAssign)) and node.value is not None:
-                trail = self.step(node, f"`{name}` is `{self._short(node.value)}`", atom.trail)
+                trail = self.step(node, f"`{name}` is", atom.trail, node.value)
                 return Value((replace(atom, trail=trail),))
         elif isinstance(atom, Ref) and self.is_open(atom, state) and isinstance(node, cst.Assign):
             cell = state.cell(atom.oid)
             if cell.trail is None:
-                message = f"`{name}` is `{self._short(node.value)}`"
-                state.heap[atom.oid] = replace(cell, trail=self.step(node, message))
+                state.heap[atom.oid] = replace(cell, trail=self.step(node, f"`{name}` is", None, node.value))
         return value
-
-    def _short(self, node: cst.CSTNode) -> str:
-        text = " ".join(self.unit.text(node).split())
-        return text if len(text) <= 60 else f"{text[:57]}…"
 
     def _unpack(
         self, elements: Sequence[cst.BaseElement], value: Value, state: State, node: cst.CSTNode | None
@@ -166,7 +161,7 @@ class Statements(Calls):
 
     def delete(self, node: cst.Del, state: State) -> State | None:
         if isinstance(node.target, cst.Name):
-            state.frames.get(self.frame.number, {}).pop(node.target.value, None)
+            state.forget_name(self.frame.number, node.target.value)
         return state
 
     def returned(self, node: cst.Return, state: State) -> State | None:
@@ -230,7 +225,7 @@ class Statements(Calls):
         for thing in found:
             value = value.union(self.resolved(thing, bound, state))
         number = self.frame.elsewhere.get(bound, self.frame.number)
-        state.frames[number][bound] = value if value.atoms else self.fresh(state, bound)
+        state.set_name(number, bound, value if value.atoms else self.fresh(state, bound))
 
     # Compound statements
 
@@ -254,7 +249,7 @@ class Statements(Calls):
     def for_loop(self, node: cst.For, state: State) -> State | None:
         iterable = self.eval(node.iter, state)
         held = f"#{id(node)}"
-        state.frames[self.frame.number][held] = iterable
+        state.set_name(self.frame.number, held, iterable)
 
         def enter(head: State) -> tuple[State | None, State | None]:
             done = head.copy()
@@ -263,7 +258,7 @@ class Statements(Calls):
 
         after = self._loop(node, node.body, node.orelse, enter, state)
         if after is not None:
-            after.frames[self.frame.number].pop(held, None)
+            after.forget_name(self.frame.number, held)
         return after
 
     def _loop(
@@ -361,7 +356,7 @@ class Statements(Calls):
             inside: State | None = state.copy()
             assert inside is not None
             for name in _captured(case.pattern):
-                inside.frames[self.frame.number][name] = self.fresh(inside, name)
+                inside.set_name(self.frame.number, name, self.fresh(inside, name))
             if case.guard is not None:
                 inside, _ = self.branch(case.guard, inside)
             if isinstance(case.pattern, cst.MatchAs) and case.pattern.pattern is None and case.guard is None:
@@ -377,7 +372,7 @@ class Statements(Calls):
         for decorator in reversed(node.decorators):
             value = self._decorated(value, decorator.decorator, state)
         self.defined.setdefault(function, self.frame.number)
-        state.frames[self.frame.number][node.name.value] = value
+        state.set_name(self.frame.number, node.name.value, value)
         return state
 
     def _decorated(self, value: Value, node: cst.BaseExpression, state: State) -> Value:
@@ -392,7 +387,7 @@ class Statements(Calls):
             value = value.union(self.resolved(thing, node.name.value, state))
         if not any(isinstance(atom, Cls) for atom in value.atoms):
             value = self.fresh(state, node.name.value)
-        state.frames[self.frame.number][node.name.value] = value
+        state.set_name(self.frame.number, node.name.value, value)
         return state
 
 

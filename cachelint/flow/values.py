@@ -23,11 +23,20 @@ MAX_ATOMS = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One step of evidence: a place in the source and what happened there."""
+    """One step of evidence: a place in the source and what happened there; `value` is quoted behind it."""
 
     unit: Unit
     node: cst.CSTNode
     message: str
+    value: cst.CSTNode | None = None
+
+    @property
+    def text(self) -> str:
+        """The message with the quoted source, which is only looked up for a report."""
+        if self.value is None:
+            return self.message
+        source = " ".join(self.unit.text(self.value).split())
+        return f"{self.message} `{source if len(source) <= 60 else source[:57] + '…'}`"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
