@@ -15,7 +15,9 @@ from cachelint.flow.state import Cell, State
 from cachelint.flow.values import UNKNOWN, Value, ref
 
 MAX_CALLER_LEVELS = 3
-MAX_MODULE_STEPS = 100_000
+MAX_MODULE_STEPS = 150_000
+# A function that only calls one that matters is worth less.
+MAX_CALLER_STEPS = 12_000
 MAX_ROOTS = 200
 MAX_METHODS = 24
 CLASS_ROUNDS = 3
@@ -103,6 +105,8 @@ class Analysis:
 
     def _run_function(self, function: Function) -> None:
         interpreter = self._interpreter()
+        if not self.triggers.search(function.text):
+            interpreter.max_steps = min(interpreter.max_steps, MAX_CALLER_STEPS)
         state = self._entry(function, interpreter)
         receiver = self._receiver(function, state)
         self._attempt(interpreter, function, state, receiver)

@@ -20,7 +20,7 @@ from cachelint.flow.values import UNKNOWN, Const, Num, Ref, Step, Test, Trail, T
 K = TypeVar("K")
 V = TypeVar("V")
 
-MAX_STEPS = 25_000
+MAX_STEPS = 60_000
 MAX_DEPTH = 12
 MIN_GARBAGE = 300
 
@@ -418,18 +418,18 @@ class Join:
         return Linear.of(symbol)
 
     def _facts(self) -> frozenset[Linear]:
-        kept: set[Linear] = set()
-        if self.left.facts != self.right.facts or self.met:
-            kept |= {fact for fact in self.left.facts if self._holds(fact, 1)}
-            if self.tag is None:
-                kept |= {fact for fact in self.right.facts if self._holds(fact, 0)}
-        else:
-            kept |= self.left.facts
+        met = self.met.keys()
+        kept = {f for f in self.left.facts & self.right.facts if not any(s in met for s, _ in f.terms)}
+        kept |= {fact for fact in self.left.facts - kept if self._holds(fact, 1)}
+        if self.tag is None:
+            kept |= {fact for fact in self.right.facts - kept if self._holds(fact, 0)}
         for symbol, (a, b) in self.met.items():
             # Where one way leaves the number as it was, the other tells in which direction it moves.
             form = Linear.of(symbol)
             for base, other, state in ((a, b, self.right), (b, a, self.left)):
-                if Linear.of(symbol) == base or not base.terms:
+                if form == base or not base.terms:
+                    continue
+                if self.tag is None and not any(s in self.machine.lengths for s, _ in base.terms):
                     continue
                 moved = state.range(other - base)
                 if moved.lo is not None and moved.lo >= 0:
