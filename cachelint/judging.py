@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cachelint.contracts.releases import describe
 from cachelint.diagnostics import Diagnostic, Edit, Fix, FlowStep, Location, ReleaseEffect
-from cachelint.flow.events import Crop, Event
+from cachelint.flow.events import Crop, Event, UsedAfterFailure
 from cachelint.flow.spans import Span
 from cachelint.flow.values import Step, Trail
 from cachelint.rule import Finding, Rewrite, Rule
@@ -60,11 +60,13 @@ def _fix(rewrite: Rewrite | None) -> Fix | None:
 def _flow(event: Event, finding: Finding) -> Iterator[FlowStep]:
     """The evidence, origin first: the cache, what filled it, the argument, the calls, the place itself."""
     trails: list[Trail | None] = []
+    if isinstance(event, (Crop, UsedAfterFailure)):
+        trails = [event.cache.trail, event.cache.filled]
     if isinstance(event, Crop):
-        trails = [event.cache.trail, event.cache.filled, event.amount.trail if event.amount else None]
+        trails.append(event.amount.trail if event.amount else None)
     trails.append(event.calls)
     steps = [step for trail in trails if trail is not None for step in trail.steps()]
-    last = Step(event.unit, event.node, "is cropped here")
+    last = Step(event.unit, event.node, "is cropped here" if isinstance(event, Crop) else "is used here")
     shown: dict[tuple[Path, int], FlowStep] = {}
     for step in (*steps, *finding.steps, last):
         path, place = step.unit.module.path, _start(step.unit.span(step.node))

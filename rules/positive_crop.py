@@ -77,6 +77,10 @@ class PositiveCrop(Rule):
         if amount is None or not amount.may_be_positive or amount.is_zero:
             return
         pieces = contract.crop(event.layer, "positive", releases)
+        if event.layer != "full":
+            # Where no value works, the sign is not what is wrong.
+            hopeless = contract.mask_of(contract.crop(event.layer, "negative", releases), "raises")
+            pieces = contract.without(pieces, hopeless)
         window: tuple[contract.Piece, ...] = ()
         if event.may_meet_full_window:
             window = contract.crop("sliding", "positive", releases)

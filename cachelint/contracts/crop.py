@@ -120,6 +120,18 @@ def on_a_full_window(window: Iterable[Piece], always: int) -> tuple[Piece, ...]:
     return tuple(replace(p, detail=f"on a full sliding window: {p.detail}") for p in left if p.mask)
 
 
+def as_corrupting(pieces: Iterable[Piece], detail: str) -> tuple[Piece, ...]:
+    """One piece for all releases on which something raises, for what that does to whoever goes on."""
+    raising = mask_of(pieces, "raises")
+    return (Piece(raising, "corrupts", detail),) if raising else ()
+
+
+def without(pieces: Iterable[Piece], releases: int) -> tuple[Piece, ...]:
+    """The pieces less some releases."""
+    left = (replace(piece, mask=piece.mask & ~releases) for piece in pieces)
+    return tuple(piece for piece in left if piece.mask)
+
+
 def mask_of(pieces: Iterable[Piece], *effects: str) -> int:
     """The releases of the pieces that have one of the effects (of all pieces where none is named)."""
     found = 0

@@ -8,7 +8,7 @@ import libcst as cst
 
 from cachelint.flow.arguments import Arguments
 from cachelint.flow.configs import Configs, KnownLayers
-from cachelint.flow.events import Amount, Crop
+from cachelint.flow.events import Amount, Crop, UsedAfterFailure
 from cachelint.flow.library import CACHE_CLASSES
 from cachelint.flow.numbers import DIMENSION, Linear, Range
 from cachelint.flow.state import Cache, Cell, Key, State
@@ -149,6 +149,7 @@ class Caches(Configs):
     def _fill(self, given: Value, args: Arguments, node: cst.Call, state: State) -> None:
         caches = self.caches(given, state)
         for oid, cache in caches:
+            self.used(oid, node, state)
             grown = self.symbol(name="new tokens")
             state.ranges[grown] = DIMENSION
             recording = frozenset("before" if r == "late" else r for r in cache.recording)
@@ -158,6 +159,7 @@ class Caches(Configs):
                 cache,
                 length=cache.length + Linear.of(grown),
                 recording=recording,
+                compacted=False,
                 filled=self.step(node, "fills the cache"),
             )
             self.set_cache(state, oid, filled, weak=len(caches) > 1)
@@ -181,7 +183,7 @@ class Caches(Configs):
         """Something unseen gets the cache: its length and recording are no longer known."""
         cell = state.cell(oid)
         assert cell.cache is not None
-        cache = replace(cell.cache, length=self.length_form(state), recording=_ANY_RECORDING)
+        cache = replace(cell.cache, length=self.length_form(state), recording=_ANY_RECORDING, compacted=False)
         state.heap[oid] = replace(cell, cache=cache)
 
     # Methods
@@ -199,6 +201,7 @@ class Caches(Configs):
         if name == "get_seq_length":
             return Value((Num(cache.length, trail=self.step(node, "the length of the cache here")),))
         if name == "crop":
+            self.used(oid, node, state)
             self.crop(oid, args, node, state)
             return NONE
         if name == "activate_past_recording":
@@ -207,7 +210,7 @@ class Caches(Configs):
             state.heap[oid] = replace(state.cell(oid), cache=recorded)
             return NONE
         if name == "reset":
-            state.heap[oid] = replace(state.cell(oid), cache=replace(cache, length=Linear()))
+            state.heap[oid] = replace(state.cell(oid), cache=replace(cache, length=Linear(), failed=False))
             return NONE
         if name == "update":
             self._fill(ref(oid), args, node, state)
@@ -218,6 +221,13 @@ class Caches(Configs):
             if other != oid and state.cell(other).cache is not None:
                 self.give_away(other, node, state)
         return self.fresh(state, name)
+
+    def used(self, oid: int, node: cst.CSTNode, state: State) -> None:
+        """A use of a cache; it is told where a crop of it may have failed half way."""
+        cache = state.cell(oid).cache
+        if cache is not None and cache.failed:
+            event = UsedAfterFailure(self.unit, node, self.calls, state.releases, cache)
+            self.emit(event, oid, "failed")
 
     # Cropped
 
@@ -246,7 +256,7 @@ class Caches(Configs):
             )
             self.emit(event, oid)
         length = self._cropped_length(cache, amount, state)
-        self.set_cache(state, oid, replace(cache, length=length))
+        self.set_cache(state, oid, replace(cache, length=length, compacted=True))
 
     @staticmethod
     def _over_window(cache: Cache, state: State) -> Range | None:

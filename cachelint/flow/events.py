@@ -99,8 +99,11 @@ class Crop(Event):
 
     @property
     def layer(self) -> str:
-        """The kind of layer whose contract decides: "static" where every layer is, else "full"."""
-        return "static" if self.cache.layers and self.cache.layers <= {"static", "static sliding"} else "full"
+        """The kind of layer whose contract decides: a static or quantised one where every layer is, else "full"."""
+        layers = self.cache.layers
+        if layers and layers <= {"static", "static sliding"}:
+            return "static sliding" if "static sliding" in layers else "static"
+        return "quantised" if layers == {"quantised"} else "full"
 
     @property
     def layer_takes_zero(self) -> bool:
@@ -120,6 +123,11 @@ class Crop(Event):
         return full and self.cache.sure and self.cache.may_slide()
 
     @property
+    def recorded(self) -> str:
+        """Since when the past is recorded, where that is certain: "no", "before" the removed tokens, "late"."""
+        return next(iter(self.cache.recording)) if len(self.cache.recording) == 1 else ""
+
+    @property
     def is_literal(self) -> bool:
         """Whether the argument is written as a number."""
         return self.argument is not None and type(self.argument).__name__ == "Integer"
@@ -131,3 +139,10 @@ class Crop(Event):
             return ""
         text = " ".join(self.unit.text(self.argument).split())
         return text if len(text) <= 48 else f"{text[:45]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class UsedAfterFailure(Event):
+    """A use of a cache after a crop that may have raised was swallowed."""
+
+    cache: Cache

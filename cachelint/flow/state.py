@@ -33,6 +33,8 @@ class Cache:
     length: the tokens seen so far.
     recording: what `activate_past_recording` can have been when the last tokens came.
     excluded: classes that a guard has ruled out.
+    compacted: it was cropped, and nothing was fed since.
+    failed: a crop may have raised half way, was swallowed, and the cache is still the same.
     trail: how it was made. filled: what filled it last.
     """
 
@@ -44,12 +46,18 @@ class Cache:
     length: Linear = Linear()
     recording: frozenset[str] = frozenset({"no"})
     excluded: frozenset[str] = frozenset()
+    compacted: bool = False
+    failed: bool = False
     trail: Trail | None = field(default=None, compare=False)
     filled: Trail | None = field(default=None, compare=False)
 
     def may_slide(self) -> bool:
         """Whether something tells that a layer can be a sliding or chunked one."""
         return self.seen and bool(self.layers & {"sliding", "chunked"})
+
+    def known_linear(self) -> bool:
+        """Whether the model's layers are known, and a linear one is among them."""
+        return self.seen and "linear" in self.layers and (self.sure or "sliding" not in self.layers)
 
     def join(self, other: Cache, length: Linear) -> Cache:
         """Either cache, with the joined length."""
@@ -62,6 +70,8 @@ class Cache:
             length=length,
             recording=self.recording | other.recording,
             excluded=self.excluded & other.excluded,
+            compacted=self.compacted and other.compacted,
+            failed=self.failed or other.failed,
             trail=self.trail or other.trail,
             filled=self.filled or other.filled,
         )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import libcst as cst
 
 from cachelint.flow.calls import Calls
+from cachelint.flow.events import Crop, Event
 from cachelint.flow.machine import Loop
 from cachelint.flow.numbers import Linear
 from cachelint.flow.project import LocalFunction
@@ -307,8 +308,14 @@ class Statements(Calls):
             if item.asname is not None:
                 entered = self._entered(value, item.item, state)
                 self.bind(item.asname.name, entered, state)
-        before = state.copy() if swallows else None
-        return self.join(self.suite(node.body, state), before)
+        if not swallows:
+            return self.suite(node.body, state)
+        known = dict(self.events)
+        before = state.copy()
+        failed = self.join(self.suite(node.body, state), before)
+        if failed is not None:
+            self._fail(self._cropped_since(known), failed)
+        return failed
 
     def _entered(self, value: Value, node: cst.BaseExpression, state: State) -> Value:
         atom = value.single
@@ -323,6 +330,7 @@ class Statements(Calls):
 
     def try_block(self, node: cst.Try | cst.TryStar, state: State) -> State | None:
         points = [state.copy()]
+        before = dict(self.events)
         after: State | None = state
         for statement in node.body.body:
             after = self.execute([statement], after)
@@ -330,6 +338,7 @@ class Statements(Calls):
                 break
             points.append(after.copy())
         failed = self.join_all(points)
+        cropped = self._cropped_since(before)
         if after is not None and node.orelse is not None:
             after = self.suite(node.orelse.body, after)
         ends = [after]
@@ -337,9 +346,10 @@ class Statements(Calls):
             if failed is None:
                 break
             caught = failed.copy()
+            self._fail(cropped, caught)
             if handler.name is not None:
                 self.bind(handler.name.name, self.fresh(caught), caught)
-            ends.append(self.suite(handler.body, caught))
+            ends.append(self._absolved(cropped, self.suite(handler.body, caught)))
         joined = self.join_all(ends)
         if node.finalbody is None:
             return joined
@@ -348,6 +358,33 @@ class Statements(Calls):
             self.suite(node.finalbody.body, failed)
             return None
         return self.suite(node.finalbody.body, joined) if joined is not None else None
+
+    def _cropped_since(self, before: dict[Hashable, Event]) -> list[int]:
+        """The caches of which a crop was told that is not in `before`."""
+        return [
+            oid
+            for key, event in self.events.items()
+            if isinstance(event, Crop) and before.get(key) is not event
+            for oid in (key[-1],)  # type: ignore[index]
+            if isinstance(oid, int)
+        ]
+
+    def _absolved(self, cropped: list[int], state: State | None) -> State | None:
+        """The state behind a handler; a cache that it dropped cannot be used any more."""
+        if state is not None and cropped:
+            held = self.reachable([v for names in state.frames.values() for v in names.values()], state)
+            for oid in cropped:
+                cache = state.cell(oid).cache
+                if cache is not None and oid not in held:
+                    self.set_cache(state, oid, replace(cache, failed=False))
+        return state
+
+    def _fail(self, cropped: list[int], state: State) -> None:
+        """A crop of each of the caches may have raised half way."""
+        for oid in cropped:
+            cache = state.cell(oid).cache
+            if cache is not None:
+                self.set_cache(state, oid, replace(cache, failed=True))
 
     def match_block(self, node: cst.Match, state: State) -> State | None:
         self.eval(node.subject, state)
