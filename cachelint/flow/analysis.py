@@ -73,7 +73,7 @@ class Analysis:
         """The functions that hold a trigger, and those that call them, in source order."""
         every = list(self.module.roots())
         chosen = [function for function in every if self.triggers.search(function.text)]
-        names = {function.name for function in chosen}
+        names = {_called_as(function) for function in chosen}
         for _ in range(MAX_CALLER_LEVELS):
             if not names:
                 break
@@ -82,7 +82,7 @@ class Analysis:
             for function in every:
                 if function not in chosen and pattern.search(function.text):
                     chosen.append(function)
-                    names.add(function.name)
+                    names.add(_called_as(function))
         chosen.sort(key=lambda function: function.skeleton.start)
         return chosen[:MAX_ROOTS]
 
@@ -197,19 +197,29 @@ class Analysis:
         return interpreter.join(summary, left, ("class", cls.module.path, cls.name), widen=widen)
 
     def _attributes_that_matter(self, cls: Class) -> frozenset[str]:
+        texts = {
+            name: each.module.text(method.start, method.end)
+            for each in reversed(cls.ancestry[0])
+            for name, method in each.skeleton.methods.items()
+        }
+        pending = [text for text in texts.values() if self.triggers.search(text)]
         found: set[str] = set()
-        for each in cls.ancestry[0]:
-            for method in each.skeleton.methods.values():
-                text = each.module.text(method.start, method.end)
-                if self.triggers.search(text):
-                    found.update(_OWN_ATTRIBUTE.findall(text))
+        while pending:
+            for name in _OWN_ATTRIBUTE.findall(pending.pop()):
+                if name not in found and name in texts:
+                    # What a method or property reads matters as well.
+                    pending.append(texts[name])
+                found.add(name)
         return frozenset(found)
 
     def _methods_that_store(self, cls: Class, kept: frozenset[str]) -> list[Function]:
         if not kept:
             return []
         names = "|".join(map(re.escape, sorted(kept)))
-        stores = re.compile(rf"\bself\.(?:{names})\b\s*(?:[-+*/%&|^]?=(?!=)|:|,)|\bsetattr\(")
+        stores = re.compile(
+            rf"\bself\.(?:{names})\b\s*(?:[-+*/%&|^]?=(?!=)|:|,)|\bsetattr\("
+            rf"|\bself\.(?:{names})\.(?:activate_past_recording|reset)\b|past_key_values?\s*=\s*self\.(?:{names})\b"
+        )
         found: list[Function] = []
         for each in cls.ancestry[0]:
             for skeleton in each.skeleton.methods.values():
@@ -218,3 +228,9 @@ class Analysis:
                     found.append(function)
         found.sort(key=lambda function: function.name != "__init__")
         return found[:MAX_METHODS]
+
+
+def _called_as(function: Function) -> str:
+    """The name under which a function is called: that of its class for `__init__`, `__call__` and the like."""
+    special = function.name.startswith("__") and function.cls is not None
+    return function.cls.name if special and function.cls is not None else function.name

@@ -19,6 +19,7 @@ from cachelint.flow.library import (
     cache_class,
     is_config_class,
     is_model_class,
+    is_other_library,
     is_pure,
 )
 from cachelint.flow.machine import MAX_DEPTH
@@ -177,7 +178,7 @@ class Calls(Builtins):
     def _call_on_object(self, atom: Ref, name: str, args: Arguments, node: cst.Call, state: State) -> Value:
         cell = state.cell(atom.oid)
         if cell.kind == "super":
-            return self._call_on_library_self(cell, name, args, node, state)
+            return self._call_on_super(cell, name, args, node, state)
         if name in cell.fields and cell.fields[name].atoms:
             return self.call(cell.fields[name], args, node, state)
         method = cell.cls.method(name) if cell.cls is not None else None
@@ -205,9 +206,12 @@ class Calls(Builtins):
             return self.forward(ref(atom.oid), args, node, state)
         return self.unknown_call(args, node, state, ref(atom.oid))
 
-    def _call_on_library_self(self, cell: Cell, name: str, args: Arguments, node: cst.Call, state: State) -> Value:
-        """A method of the library on the instance of a project class, what the project overrides left out."""
+    def _call_on_super(self, cell: Cell, name: str, args: Arguments, node: cst.Call, state: State) -> Value:
+        """`super().name(…)`: a parent's method, or the library's, on the instance itself."""
         receiver = cell.fields["#self"]
+        method = cell.cls.method(name) if cell.cls is not None else None
+        if method is not None:
+            return self._call_project(Func(method, 0, receiver), args, node, state)
         caches = self.caches(receiver, state)
         if not caches:
             if name == "__init__":
@@ -299,14 +303,15 @@ class Calls(Builtins):
 
     def _matters(self, func: Func, args: Arguments, state: State) -> bool:
         """Whether the body has to be looked at: something tracked goes in, or can come out."""
-        if func.frame or func.function.makes_tracked:
+        function = func.function
+        if func.frame or function.name == "__init__" or function.is_short or function.makes_tracked:
             return True
         passed = args.all()
         if any(isinstance(atom, (Func, Method, Partial)) for value in passed for atom in value.atoms):
             return True
         if any(state.cell(oid).cache for oid in self.reachable(passed, state)):
             return True
-        if func.receiver is None or not func.function.touches_tracked:
+        if func.receiver is None or not function.touches_tracked:
             return False
         return any(state.cell(oid).cache for oid in self.reachable([func.receiver], state))
 
@@ -356,12 +361,7 @@ class Calls(Builtins):
         oid = self.place((self.site(node), atom.oid))
         parents = [thing for base in cls.skeleton.bases for thing in self.project.resolve(cls.module, base)]
         parent = next((thing for thing in parents if isinstance(thing, Class)), None)
-        cell = state.cell(atom.oid)
-        if parent is None:
-            # The library's own method works on the receiver itself, but never on what the project overrides.
-            state.heap[oid] = Cell(kind="super", name=cell.name, fields={"#self": receiver})
-        else:
-            state.heap[oid] = replace(cell, cls=parent)
+        state.heap[oid] = Cell(kind="super", cls=parent, fields={"#self": receiver})
         return ref(oid)
 
     # Library calls
@@ -388,8 +388,8 @@ class Calls(Builtins):
             return args.args[0]
         if name in VERSION_READERS and args.args and args.args[0].const() == "transformers":
             return Value((Version(),))
-        if is_pure(name):
-            return self.fresh(state)
+        if is_pure(name) or is_other_library(name):
+            return self.fresh(state, denied=is_other_library(name))
         return self.unknown_call(args, node, state)
 
     def _made(self, kind: str, name: str, last: str, args: Arguments, node: cst.Call, state: State) -> Value:

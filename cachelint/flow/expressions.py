@@ -98,7 +98,14 @@ class Expressions(Machine):
                 return names[name]
             frame = self.frames.get(number)
             number = frame.outer if frame is not None else None
+        stored = state.frames.get(self.globals_of(self.frame.module), {})
+        if name in stored:
+            return stored[name]
         return self.global_value(self.frame.module, name, state)
+
+    def globals_of(self, module: Module) -> int:
+        """The frame of the names that functions of a module declare global."""
+        return self.place(("globals", module.path))
 
     def global_value(self, module: Module, name: str, state: State) -> Value:
         """What a name of a module holds, as far as its definitions tell."""
@@ -110,6 +117,8 @@ class Expressions(Machine):
         value = UNKNOWN
         for thing in found:
             value = value.union(self.resolved(thing, name, state))
+        if module.declares_global(name):
+            value = value.union(self.fresh(state, name))
         return value if value.atoms else self.fresh(state, name)
 
     def resolved(self, thing: Resolved, name: str, state: State) -> Value:
@@ -206,6 +215,8 @@ class Expressions(Machine):
 
     def _object_attribute(self, atom: Ref, name: str, state: State) -> Value:
         cell = state.cell(atom.oid)
+        if cell.kind == "super":
+            return self.attribute(cell.fields["#self"], name, state)
         if name in cell.fields:
             return cell.fields[name]
         if cell.cls is not None:

@@ -17,7 +17,7 @@ from cachelint.flow.project import Class, Function, LocalFunction, Module, Proje
 from cachelint.flow.state import ANY_ITEM, Cache, Cell, Key, State
 from cachelint.flow.statements import Statements
 from cachelint.flow.units import Unit
-from cachelint.flow.values import NONE, UNKNOWN, Const, Func, Num, Ref, Value, ref
+from cachelint.flow.values import NONE, UNKNOWN, Const, Func, Num, Ref, Tup, Value, ref
 
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
 
@@ -239,10 +239,12 @@ class Interpreter(Statements):
     ) -> None:
         names = state.frames[self.frame.number]
         if isinstance(params.star_arg, cst.Param):
-            items: dict[Key, Value] = {("item", index): value for index, value in enumerate(extra)}
+            rest_value = Value((Tup(tuple(extra)),))
             if hidden:
+                items: dict[Key, Value] = {("item", index): value for index, value in enumerate(extra)}
                 items[ANY_ITEM] = UNKNOWN
-            names[params.star_arg.name.value] = self._container("list", items, params.star_arg, state)
+                rest_value = self._container("list", items, params.star_arg, state)
+            names[params.star_arg.name.value] = rest_value
         if params.star_kwarg is not None:
             known: dict[Key, Value] = {("item", key): value for key, value in rest.items()}
             kind = "" if hidden else "dict"

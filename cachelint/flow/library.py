@@ -105,6 +105,11 @@ PURE_MODULES = (
     "re.",
     "json.",
 )
+# Libraries whose things are never a KV cache, however the code calls them later.
+_OTHER_LIBRARIES = frozenset(
+    "PIL cv2 numpy mne skimage torchvision torchaudio moviepy pandas shapely geopandas rioxarray xarray albumentations "
+    "imageio kornia monai pydub soundfile rasterio matplotlib".split()
+)
 VERSION_PARSERS = frozenset(
     {
         "packaging.version.parse",
@@ -141,6 +146,11 @@ def is_config_class(name: str) -> bool:
     """Whether a library name is a configuration class of transformers."""
     last = name.rsplit(".", 1)[-1]
     return is_transformers(name) and last.endswith("Config") and last != "GenerationConfig"
+
+
+def is_other_library(name: str) -> bool:
+    """Whether what a library's call gives is certainly no KV cache."""
+    return name.split(".", 1)[0] in _OTHER_LIBRARIES
 
 
 def is_pure(name: str) -> bool:

@@ -15,7 +15,7 @@ from cachelint.flow.numbers import COUNT, Linear, Range, Symbol
 from cachelint.flow.project import Class, Function, Module, Project
 from cachelint.flow.state import Cache, Cell, State
 from cachelint.flow.units import Unit
-from cachelint.flow.values import UNKNOWN, Const, Num, Ref, Step, Test, Trail, Tup, Value, nested, ref
+from cachelint.flow.values import UNKNOWN, Atom, Const, Num, Ref, Step, Test, Trail, Tup, Value, nested, ref
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -164,21 +164,31 @@ class Machine:
         return Linear.of(symbol)
 
     def num(self, value: Value, state: State) -> Num | None:
-        """The whole number that the value is, if it can be one; things of which nothing is known can."""
-        found: Num | None = None
-        for atom in value.atoms:
-            candidate: Num | None = None
-            if isinstance(atom, Num):
-                candidate = atom
-            elif isinstance(atom, Ref) and self.is_open(atom, state):
-                name = state.cell(atom.oid).name
-                candidate = Num(Linear.of(self.symbol(("value", atom.oid), name)))
-            elif isinstance(atom, Const) and isinstance(atom.value, bool):
-                candidate = Num(Linear((), int(atom.value)))
-            if candidate is not None and found is not None:
-                return None
-            found = candidate or found
-        return found
+        """The whole number that the value is, if it can be one; things of which nothing is known can.
+
+        Where it can be one of several, it is a fresh one that can be what any of them can.
+        """
+        found = [number for atom in value.atoms if (number := self._atom_number(atom, state)) is not None]
+        if len(found) < 2:
+            return found[0] if found else None
+        span = state.range(found[0].form)
+        for other in found[1:]:
+            span = span.join(state.range(other.form))
+        symbol = self.symbol()
+        state.ranges[symbol] = span
+        if any(s in self.lengths for number in found for s, f in number.form.terms if f > 0):
+            self.lengths.add(symbol)
+        return Num(Linear.of(symbol), all(number.negated for number in found), found[0].trail)
+
+    def _atom_number(self, atom: Atom, state: State) -> Num | None:
+        if isinstance(atom, Num):
+            return atom
+        if isinstance(atom, Ref) and self.is_open(atom, state):
+            name = state.cell(atom.oid).name
+            return Num(Linear.of(self.symbol(("value", atom.oid), name)))
+        if isinstance(atom, Const) and isinstance(atom.value, bool):
+            return Num(Linear((), int(atom.value)))
+        return None
 
     @staticmethod
     def is_open(atom: Ref, state: State) -> bool:

@@ -32,6 +32,7 @@ from cachelint.sources import Source, SourceError, decode
 
 # A package that re-exports more modules than this by stars is not searched for a name.
 MAX_STARS = 24
+_GLOBAL = re.compile(r"^\s+global\s+([\w, ]+)", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?=\s*\()")
 
 
@@ -85,6 +86,17 @@ class Module:
             for method in skeleton.methods.values():
                 yield self.function(method, cls)
             pending.extend(skeleton.classes.values())
+
+    def declares_global(self, name: str) -> bool:
+        """Whether some function of the module may store to its global `name`."""
+        return name in self._declared_globals
+
+    @cached_property
+    def _declared_globals(self) -> frozenset[str]:
+        found: set[str] = set()
+        for names in _GLOBAL.findall(self.source.text):
+            found.update(name.strip() for name in names.split(","))
+        return frozenset(found)
 
     @cached_property
     def may_hold_caches(self) -> bool:
@@ -210,6 +222,11 @@ class Function:
     def makes_tracked(self) -> bool:
         """Whether the function, or one of its module that it names, may bring something tracked into being."""
         return self.name in self.module.names_that(makes_tracked) or makes_tracked(self.text)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether looking at the body costs next to nothing."""
+        return self.skeleton.end - self.skeleton.start < 6
 
     @cached_property
     def touches_tracked(self) -> bool:

@@ -191,7 +191,7 @@ class Statements(Calls):
 
     def declared_global(self, node: cst.Global, state: State) -> State | None:
         for item in node.names:
-            self.frame.elsewhere[item.name.value] = 0
+            self.frame.elsewhere[item.name.value] = self.globals_of(self.frame.module)
         return state
 
     def declared_nonlocal(self, node: cst.Nonlocal, state: State) -> State | None:
