@@ -15,8 +15,8 @@ from cachelint.flow.state import Cell, State
 from cachelint.flow.values import UNKNOWN, Value, ref
 
 MAX_CALLER_LEVELS = 3
-MAX_MODULE_STEPS = 150_000
-# A function that only calls one that matters is worth less.
+MAX_MODULE_STEPS = 100_000
+# A function that only calls one that matters is worth less, and so is one that only sets attributes.
 MAX_CALLER_STEPS = 12_000
 MAX_ROOTS = 200
 MAX_METHODS = 24
@@ -185,6 +185,7 @@ class Analysis:
         self, cls: Class, method: Function, kept: frozenset[str], summary: State | None, *, widen: bool
     ) -> State | None:
         interpreter = self._interpreter()
+        interpreter.max_steps = min(interpreter.max_steps, MAX_CALLER_STEPS)
         state = summary.copy() if summary is not None else interpreter.start()
         receiver = self._receiver(method, state) if method.cls is cls else ref(self._self(cls))
         if self._self(cls) not in state.heap:
