@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pathspec
 
-SUFFIXES = (".py", ".pyi")
+SUFFIXES = (".py", ".pyi", ".ipynb")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from cachelint.config import Settings
-from cachelint.diagnostics import Diagnostic, Fix, Location
+from cachelint.diagnostics import Diagnostic, Edit, Fix, Location
 from cachelint.discovery import Candidate, discover
 from cachelint.rule import all_rules
 from cachelint.sources import Source, SourceError, decode
@@ -281,6 +281,43 @@ def collect(results: Iterable[FileResult]) -> Report:
     kept = [each.diagnostic for each in judged if each.root is None or each.root not in covered]
     report.diagnostics = _most_urgent(_merged(kept))
     return report
+
+
+def localised(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The diagnostics for a report: those in notebooks with the cell, and their rows counted in it."""
+    texts: dict[Path, str | None] = {}
+    return [_localised(diagnostic, texts) for diagnostic in diagnostics]
+
+
+def _localised(diagnostic: Diagnostic, texts: dict[Path, str | None]) -> Diagnostic:
+    if diagnostic.path.suffix != ".ipynb" or diagnostic.code == "KV999":
+        return diagnostic
+    from cachelint.notebooks import cell_at
+
+    def module_of(path: Path) -> str | None:
+        if path not in texts:
+            texts[path] = decode(path, path.read_bytes()).text if path.suffix == ".ipynb" else None
+        return texts[path]
+
+    def moved(path: Path, place: Location) -> Location:
+        text = module_of(path)
+        return place if text is None else Location(cell_at(text, place.row)[1], place.column)
+
+    text, path = module_of(diagnostic.path), diagnostic.path
+    assert text is not None
+    fix = diagnostic.fix
+    if fix is not None:
+        edits = [Edit(e.content, moved(path, e.location), moved(path, e.end_location)) for e in fix.edits]
+        fix = replace(fix, edits=tuple(edits))
+    return replace(
+        diagnostic,
+        cell=cell_at(text, diagnostic.location.row)[0],
+        location=moved(path, diagnostic.location),
+        end_location=moved(path, diagnostic.end_location),
+        noqa_row=moved(path, diagnostic.location).row,
+        flow=tuple(replace(step, location=moved(step.path, step.location)) for step in diagnostic.flow),
+        fix=fix,
+    )
 
 
 def _merged(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -8,7 +8,7 @@ import stat
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cachelint.diagnostics import Diagnostic, Edit, Fix, Location
@@ -89,7 +89,7 @@ def fix_source(source: Source, check: Check, *, unsafe: bool) -> Fixed:
             return result
         edits = [edit for diagnostic in chosen if diagnostic.fix for edit in diagnostic.fix.edits]
         text = apply_edits(result.text, edits)
-        after = Source(source.path, text, source.encoding, source.bom)
+        after = replace(source, text=text)
         reason, left = _verify(after, check, result.left)
         if reason is not None:
             result.reason = reason
@@ -137,6 +137,10 @@ def _gone(before: list[Diagnostic], left: list[Diagnostic]) -> list[Diagnostic]:
 def diff(fixed: Fixed, name: str) -> str:
     """The change of one file as a patch that `git apply` takes."""
     before, after = split_lines(fixed.source.text), split_lines(fixed.text)
+    if fixed.source.notebook is not None:
+        # A patch is of the file, not of the module that its cells make.
+        before = split_lines(fixed.source.notebook.raw)
+        after = split_lines(fixed.source.notebook.rewritten(fixed.text))
     lines: list[str] = []
     for line in difflib.unified_diff(before, after, f"a/{name}", f"b/{name}"):
         lines.append(line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n")

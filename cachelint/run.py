@@ -15,7 +15,7 @@ import click
 from cachelint.config import Settings
 from cachelint.diagnostics import Diagnostic
 from cachelint.discovery import Candidate, discover
-from cachelint.engine import Checker, FileResult, Report, collect
+from cachelint.engine import Checker, FileResult, Report, collect, localised
 from cachelint.report.concise import shown
 
 if TYPE_CHECKING:
@@ -163,11 +163,11 @@ class Run:
         if self.settings.output_format == "json":
             from cachelint.report.json import render as render_json
 
-            return render_json(diagnostics)
+            return render_json(localised(diagnostics))
         if self.settings.output_format == "concise":
             from cachelint.report.concise import render as render_concise
 
-            return render_concise(diagnostics)
+            return render_concise(localised(diagnostics))
         if not diagnostics:
             return ""
         from cachelint.report.full import render as render_full

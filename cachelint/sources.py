@@ -7,6 +7,10 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cachelint.notebooks import Notebook
 
 MAX_BYTES = 4_000_000
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
@@ -29,13 +33,15 @@ class Source:
     """The text of one file.
 
     path: absolute. text: decoded, newlines as in the file, without the BOM. encoding: the codec that the
-    bytes were read with. bom: whether a UTF-8 byte order mark stood in front.
+    bytes were read with. bom: whether a UTF-8 byte order mark stood in front. notebook: where the text is that of
+    a notebook's code cells, the notebook.
     """
 
     path: Path
     text: str
     encoding: str = "utf-8"
     bom: bool = False
+    notebook: Notebook | None = None
 
     @cached_property
     def lines(self) -> list[str]:
@@ -50,6 +56,8 @@ class Source:
 
     def encode(self, text: str) -> bytes:
         """The bytes of `text` in this file's encoding. Raises UnicodeEncodeError where that cannot hold it."""
+        if self.notebook is not None:
+            text = self.notebook.rewritten(text)
         return (codecs.BOM_UTF8 if self.bom else b"") + text.encode(self.encoding)
 
 
@@ -77,7 +85,7 @@ def decode(path: Path, data: bytes) -> Source:
     bom = data.startswith(codecs.BOM_UTF8)
     if bom:
         data = data[len(codecs.BOM_UTF8) :]
-    encoding = _declared_encoding(data)
+    encoding = "utf-8" if path.suffix == ".ipynb" else _declared_encoding(data)
     try:
         text = data.decode(encoding)
     except LookupError:
@@ -88,6 +96,11 @@ def decode(path: Path, data: bytes) -> Source:
     except Exception as error:
         # A declared codec such as `unicode_escape` or `rot13` can raise anything, or give no text.
         raise SourceError(f"the file cannot be read as {encoding}: {error}") from None
+    if path.suffix == ".ipynb":
+        from cachelint.notebooks import read
+
+        module, notebook = read(text)
+        return Source(path, module, encoding, bom, notebook)
     return Source(path, text, encoding, bom)
 
 

@@ -16,9 +16,15 @@ def render(diagnostics: Iterable[Diagnostic]) -> str:
 
 def line(diagnostic: Diagnostic) -> str:
     """One diagnostic on one line."""
-    place = f"{shown(diagnostic.path)}:{diagnostic.location.row}:{diagnostic.location.column}"
+    place = f"{shown(diagnostic.path)}:{where(diagnostic)}"
     mark = "[*] " if diagnostic.fix and diagnostic.fix.applicability == "safe" and diagnostic.fix.edits else ""
     return f"{place}: {diagnostic.code} {mark}{printable(diagnostic.message)}"
+
+
+def where(diagnostic: Diagnostic) -> str:
+    """Row and column, behind the cell in a notebook."""
+    place = f"{diagnostic.location.row}:{diagnostic.location.column}"
+    return place if diagnostic.cell is None else f"cell {diagnostic.cell}:{place}"
 
 
 def shown(path: Path) -> str:

@@ -10,10 +10,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from cachelint.contracts.releases import all_mask, describe, members
+from cachelint.contracts.releases import all_mask, members
 from cachelint.diagnostics import Diagnostic, Fix, FlowStep
+from cachelint.engine import localised
 from cachelint.fixes import apply_edits
-from cachelint.report.concise import printable, shown
+from cachelint.report.concise import printable, shown, where
 from cachelint.sources import SourceError, decode, split_lines
 
 _COLOURS = {
@@ -72,22 +73,23 @@ class Lines:
 
 
 def _diagnostic(diagnostic: Diagnostic, sources: Lines) -> Iterable[Text]:
+    place = where(localised([diagnostic])[0])
     colour = "red" if diagnostic.severity == "error" else "yellow"
     yield Text.assemble(
         (diagnostic.code, f"bold {colour}"),
         (f" {diagnostic.name}", "bold"),
         f": {printable(diagnostic.message)}",
     )
-    yield from _frame(diagnostic, sources, colour)
+    yield from _frame(diagnostic, place, sources, colour)
     yield from _steps(diagnostic.flow, sources)
     yield from _releases(diagnostic)
     if diagnostic.fix is not None:
         yield from _fix(diagnostic.fix, diagnostic.path, sources)
 
 
-def _frame(diagnostic: Diagnostic, sources: Lines, colour: str) -> Iterable[Text]:
+def _frame(diagnostic: Diagnostic, place: str, sources: Lines, colour: str) -> Iterable[Text]:
     row, column = diagnostic.location.row, diagnostic.location.column
-    yield Text.assemble(("  --> ", "cyan"), f"{shown(diagnostic.path)}:{row}:{column}")
+    yield Text.assemble(("  --> ", "cyan"), f"{shown(diagnostic.path)}:{place}")
     last = min(diagnostic.end_location.row, row + 4)
     gutter = len(str(last + 1))
     for number in range(max(1, row - 1), last + 1):
@@ -153,6 +155,3 @@ def _fix(fix: Fix, path: Path, sources: Lines) -> Iterable[Text]:
     for line in list(lines)[2:]:
         colours = {"+": "green", "-": "red", "@": "cyan"}
         yield Text("    " + printable(line.rstrip("\r\n").expandtabs(4)), colours.get(line[:1], ""))
-
-
-__all__ = ["Lines", "describe", "render"]
