@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cachelint.contracts.releases import describe
 from cachelint.diagnostics import Diagnostic, Edit, Fix, FlowStep, Location, ReleaseEffect
-from cachelint.flow.events import Crop, Event, UsedAfterFailure
+from cachelint.flow.events import Crop, Event, Member, Taken, UsedAfterFailure
 from cachelint.flow.spans import Span
 from cachelint.flow.values import Step, Trail
 from cachelint.rule import Finding, Rewrite, Rule
@@ -60,7 +60,7 @@ def _fix(rewrite: Rewrite | None) -> Fix | None:
 def _flow(event: Event, finding: Finding) -> Iterator[FlowStep]:
     """The evidence, origin first: the cache, what filled it, the argument, the calls, the place itself."""
     trails: list[Trail | None] = []
-    if isinstance(event, (Crop, UsedAfterFailure)):
+    if isinstance(event, (Crop, UsedAfterFailure, Member, Taken)):
         trails = [event.cache.trail, event.cache.filled]
     if isinstance(event, Crop):
         trails.append(event.amount.trail if event.amount else None)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from cachelint.contracts.crop import crop as crop_contract
 from cachelint.contracts.crop import mask_of
-from cachelint.flow.events import Crop
+from cachelint.flow.events import Crop, Made, Member
 from cachelint.flow.numbers import Range
 from cachelint.flow.spans import Span
 from cachelint.rule import Rewrite
@@ -217,3 +217,45 @@ def positional(event: Crop) -> Rewrite | None:
         return None
     text = event.unit.text(event.argument)
     return Rewrite("safe", "Pass the argument by position", parts.replace_argument(text))
+
+
+def length_call(event: Member) -> Rewrite | None:
+    """The rewrite of a removed name of the length to `get_seq_length()`."""
+    unit, node = event.unit, event.node
+    if not isinstance(node, cst.Attribute):
+        return None
+    whole = unit.parent(node)
+    call = whole if isinstance(whole, cst.Call) and whole.func is node else node
+    if call is node and event.name == "get_usable_length":
+        return None
+    text = f"{unit.text(node.value)}.get_seq_length()"
+    return Rewrite("safe", "Ask `get_seq_length()`", ((unit.span(call), text),))
+
+
+def layer_tensor(event: Member, tensor: str) -> Rewrite | None:
+    """The rewrite of `cache.key_cache[i]` to `cache.layers[i].keys`."""
+    unit, node = event.unit, event.node
+    whole = unit.parent(node)
+    if not isinstance(node, cst.Attribute) or not isinstance(whole, cst.Subscript) or whole.value is not node:
+        return None
+    index = unit.text(whole)[len(unit.text(node)) :]
+    if len(whole.slice) != 1 or not isinstance(whole.slice[0].slice, cst.Index):
+        return None
+    text = f"{unit.text(node.value)}.layers{index}.{tensor}"
+    return Rewrite("safe", f"Read the layer's `{tensor}`", ((unit.span(whole), text),))
+
+
+def data_constructor(event: Member) -> Rewrite | None:
+    """The rewrite of `DynamicCache.from_legacy_cache(data)` to `DynamicCache(data)`."""
+    unit, node = event.unit, event.node
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or len(node.args) != 1:
+        return None
+    return Rewrite("safe", "Pass the data to the constructor", ((unit.span(node.func), unit.text(node.func.value)),))
+
+
+def config_keyword(event: Made) -> Rewrite:
+    """The rewrite of `DynamicCache(config)` to `DynamicCache(config=config)`."""
+    unit, node = event.unit, event.node
+    assert isinstance(node, cst.Call)
+    text = f"config={unit.text(node.args[0].value)}"
+    return Rewrite("safe", "Name the argument", ((unit.span(node.args[0]), text),))

@@ -13,6 +13,7 @@ from cachelint.flow.numbers import COUNT, Range
 from cachelint.flow.state import ANY_ITEM, Cell, Key, State
 from cachelint.flow.values import (
     NONE,
+    TRUE,
     UNKNOWN,
     Const,
     Func,
@@ -31,7 +32,9 @@ from cachelint.flow.values import (
 class Builtins(Caches):
     """The value of each builtin, None where a call of it has a shape of which nothing is known."""
 
-    def store_attribute(self, receiver: Value, name: str, value: Value, state: State) -> None:
+    def store_attribute(
+        self, receiver: Value, name: str, value: Value, state: State, node: cst.CSTNode | None = None
+    ) -> None:
         """The effect of `receiver.name = value`."""
         raise NotImplementedError
 
@@ -80,6 +83,10 @@ class Builtins(Caches):
         if not isinstance(name, str):
             return None
         path = self.path(node.args[0].value)
+        if len(args.args) > 2:
+            # A default answers for what may be missing.
+            for atom in args.args[0].refs():
+                state.heap[atom.oid] = state.cell(atom.oid).with_field(("#", f"has {name}"), TRUE)
         value = self.attribute(args.args[0], name, state)
         value = self.as_cache(f"{path}.{name}" if path else name, value, state, node)
         return value if len(args.args) < 3 else value.union(args.args[2])

@@ -8,7 +8,7 @@ import libcst as cst
 
 from cachelint.flow.arguments import Arguments
 from cachelint.flow.configs import Configs, KnownLayers
-from cachelint.flow.events import Amount, Crop, UsedAfterFailure
+from cachelint.flow.events import Amount, Crop, Made, Member, Taken, UsedAfterFailure
 from cachelint.flow.library import CACHE_CLASSES
 from cachelint.flow.numbers import DIMENSION, Linear, Range
 from cachelint.flow.state import Cache, Cell, Key, State
@@ -74,6 +74,7 @@ class Caches(Configs):
         oid = self.place(self.site(node))
         if last == name:
             self.make_cache(oid, name, args, node, state)
+            self._tell_made(name, args, node, state)
             return ref(oid)
         if last in CACHE_METHODS and args.args:
             return self._unbound_method(last, args, node, state)
@@ -89,7 +90,15 @@ class Caches(Configs):
             trail=self.step(node, f"`{name}.{last}()` makes the cache"),
         )
         state.heap[oid] = Cell(name=name, cache=cache)
+        self.member(oid, last, node, state)
         return ref(oid)
+
+    def _tell_made(self, name: str, args: Arguments, node: cst.Call, state: State) -> None:
+        first = args.args[0] if args.args and not args.hidden else UNKNOWN
+        kinds = {state.cell(atom.oid).kind for atom in first.refs()}
+        named = any(state.cell(atom.oid).name == "config" for atom in first.refs())
+        by_position = "config" if kinds == {"config"} or named else "data" if first.atoms else ""
+        self.emit(Made(self.unit, node, self.calls, state.releases, name, by_position), name)
 
     def _unbound_method(self, name: str, args: Arguments, node: cst.Call, state: State) -> Value:
         """`DynamicCache.crop(cache, n)`: what is passed first is a KV cache."""
@@ -229,6 +238,33 @@ class Caches(Configs):
             event = UsedAfterFailure(self.unit, node, self.calls, state.releases, cache)
             self.emit(event, oid, "failed")
 
+    def member(self, oid: int, name: str, node: cst.CSTNode, state: State, *, stored: bool = False) -> None:
+        """A member of a cache is named; what a guard, a handler or a class of the project answers for is let go."""
+        cell = state.cell(oid)
+        if cell.cache is None or cell.denied or ("#", f"has {name}") in cell.fields:
+            return
+        if not stored and any(caught & {"AttributeError", "Exception", "BaseException"} for caught in self.caught):
+            return
+        if cell.cls is not None and cell.cls.defines(name):
+            return
+        root = self.stack[0].function
+        if root is not None and root.name == name:
+            # A method that hands on to the one of its name has the contract of whatever stands behind it.
+            return
+        if name in cell.fields and not stored:
+            return
+        event = Member(self.unit, node, self.calls, state.releases, cell.cache, name, stored)
+        self.emit(event, oid, name)
+
+    def taken(self, oid: int, how: str, node: cst.CSTNode, state: State) -> None:
+        """A cache is taken for a tuple of pairs."""
+        cell = state.cell(oid)
+        known = cell.cache is not None and not cell.denied and (cell.cache.classes or cell.cache.seen)
+        guarded = any(caught & {"TypeError", "ValueError", "Exception"} for caught in self.caught)
+        guarded = guarded or ("#", "may be something else") in cell.fields
+        if known and not guarded and cell.cls is None and cell.cache is not None:
+            self.emit(Taken(self.unit, node, self.calls, state.releases, cell.cache, how), oid, how)
+
     # Cropped
 
     def crop(self, oid: int, args: Arguments, node: cst.Call, state: State) -> None:
@@ -286,8 +322,8 @@ class Caches(Configs):
 
         Its callers are judged; without one in sight there is nothing to say.
         """
-        function = self.frame.function
-        if function is None or function.name != "crop" or self.calls is not None:
+        root = self.stack[0].function
+        if root is None or root.name != "crop":
             return False
         return all(arg.star or isinstance(arg.value, cst.Name) for arg in args.nodes)
 

@@ -23,6 +23,7 @@ from cachelint.flow.library import (
     is_pure,
 )
 from cachelint.flow.machine import MAX_DEPTH
+from cachelint.flow.narrowing import releases_tested
 from cachelint.flow.project import Class
 from cachelint.flow.state import ANY_ITEM, Cell, Key, State
 from cachelint.flow.values import (
@@ -64,7 +65,10 @@ class Calls(Builtins):
             args = self.arguments(node, state)
             return self.call_methods(receiver, name, args, node, state)
         callee = self.eval(node.func, state)
-        return self.call(callee, self.arguments(node, state), node, state)
+        args = self.arguments(node, state)
+        if self.path(node.func) == "is_transformers_version" and (tested := releases_tested(args.args)) is not None:
+            return tested
+        return self.call(callee, args, node, state)
 
     def arguments(self, node: cst.Call, state: State) -> Arguments:
         """The arguments, evaluated in their order."""
@@ -186,6 +190,7 @@ class Calls(Builtins):
             receiver = None if method.is_static else ref(atom.oid)
             return self._call_project(Func(method, 0, receiver), args, node, state)
         if cell.cache is not None and not cell.denied:
+            self.member(atom.oid, name, node.func, state)
             return self.cache_method(atom.oid, name, args, node, state)
         if cell.kind in ("list", "dict", "tuple"):
             return self._container_method(atom, cell, name, args, node, state)

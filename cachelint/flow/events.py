@@ -146,3 +146,36 @@ class UsedAfterFailure(Event):
     """A use of a cache after a crop that may have raised was swallowed."""
 
     cache: Cache
+
+
+@dataclass(frozen=True, slots=True)
+class Member(Event):
+    """A member of a cache is read (or called, or stored to) by its name, and nothing guards that.
+
+    node: the attribute node (or the call). stored: it is assigned to. owner: the class whose surface decides.
+    """
+
+    cache: Cache
+    name: str
+    stored: bool = False
+
+    @property
+    def owner(self) -> str:
+        """The class of the library whose members count, empty where it can be any."""
+        return next(iter(self.cache.classes)) if len(self.cache.classes) == 1 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken(Event):
+    """A cache is taken for a tuple of pairs: "subscript" or "iterate"."""
+
+    cache: Cache
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Made(Event):
+    """A cache class is called. by_position: what is passed first by position: "config", "data" or nothing."""
+
+    name: str
+    by_position: str

@@ -69,6 +69,14 @@ class Expressions(Machine):
         """What an annotation says of a value of which nothing else is known."""
         raise NotImplementedError
 
+    def member(self, oid: int, name: str, node: cst.CSTNode, state: State, *, stored: bool = False) -> None:
+        """A member of a cache is named."""
+        raise NotImplementedError
+
+    def taken(self, oid: int, how: str, node: cst.CSTNode, state: State) -> None:
+        """A cache is taken for a tuple of pairs."""
+        raise NotImplementedError
+
     def config_of(self, oid: int, cell: Cell, state: State) -> Value:
         """The `config` attribute of a model that was not given one."""
         raise NotImplementedError
@@ -169,6 +177,8 @@ class Expressions(Machine):
 
     def read_attribute(self, node: cst.Attribute, state: State) -> Value:
         receiver = self.eval(node.value, state)
+        for atom in receiver.refs():
+            self.member(atom.oid, node.attr.value, node, state)
         value = self.attribute(receiver, node.attr.value, state)
         path = self.path(node)
         return self.as_cache(path or node.attr.value, value, state, node)
@@ -265,6 +275,9 @@ class Expressions(Machine):
                 self._eval_slice(element.slice, state)
             return self._sliced(node, receiver, state)
         index = self.eval(node.slice[0].slice.value, state)
+        if not isinstance(index.const(), str):
+            for atom in receiver.refs():
+                self.taken(atom.oid, "subscript", node, state)
         value = self.item(receiver, index, state)
         key = index.const()
         if isinstance(key, str):
@@ -557,7 +570,10 @@ class Expressions(Machine):
 
     def iterate(self, node: cst.BaseExpression, state: State) -> Value:
         """Any one element of what an expression gives."""
-        return self.element(self.eval(node, state), state)
+        value = self.eval(node, state)
+        for atom in value.refs():
+            self.taken(atom.oid, "iterate", node, state)
+        return self.element(value, state)
 
     def awaited(self, node: cst.Await, state: State) -> Value:
         return self.eval(node.expression, state)

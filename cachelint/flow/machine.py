@@ -90,6 +90,8 @@ class Machine:
         self.calls: Trail | None = None
         self.context: tuple[int, ...] = ()
         self.crops_open = False
+        # The exceptions that handlers around the running statement catch.
+        self.caught: list[frozenset[str]] = []
         self.lengths = numbering.lengths
         self.locals: dict[cst.CSTNode, Function] = {}
         self.defined: dict[Function, int] = {}

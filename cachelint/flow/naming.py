@@ -7,9 +7,8 @@ import re
 _UNMISTAKABLE = re.compile(r"(?:^|_)past_key_values?(?:_|$)|^(?:self|cross)_attention_cache$")
 # Attributes that only KV caches have, and keywords that only KV caches are passed by.
 _USED_AS_CACHE = re.compile(
-    r"\b([A-Za-z_][\w.]*)\.(?:get_seq_length|get_usable_length|get_max_cache_shape|reorder_cache|key_cache"
-    r"|value_cache|to_legacy_cache|activate_past_recording|is_croppable|batch_repeat_interleave"
-    r"|batch_select_indices|_seen_tokens|seen_tokens)\b"
+    r"\b([A-Za-z_][\w.]*)\.(?:get_seq_length|get_usable_length|get_max_cache_shape|reorder_cache|to_legacy_cache"
+    r"|activate_past_recording|is_croppable|batch_repeat_interleave|batch_select_indices)\b"
     r"|\bpast_key_values?\s*=\s*([A-Za-z_][\w.]*)(?=\s*[,)\n])"
 )
 _NOT_A_CACHE = re.compile(r"\b(?:[Tt]uple|[Ll]ist|Sequence|FloatTensor|Tensor|ndarray|Image|str|int|float|dict|Dict)\b")

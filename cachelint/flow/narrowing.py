@@ -8,6 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from cachelint.contracts.releases import comparing, part_comparing
+from cachelint.contracts.surface import with_member
 from cachelint.flow.expressions import Expressions
 from cachelint.flow.library import CACHE_CLASSES, cache_class
 from cachelint.flow.numbers import Linear
@@ -220,6 +221,18 @@ class Narrowing(Expressions):
         state.releases &= atom.mask if truth else ~atom.mask
         return state.releases != 0
 
+    def _assume_name(self, atom: HasName, state: State, truth: bool) -> bool:
+        holds = truth != atom.negated
+        for pointer in atom.value.refs():
+            cell = state.cell(pointer.oid)
+            if holds:
+                state.heap[pointer.oid] = cell.with_field(("#", f"has {atom.name}"), TRUE)
+            if cell.cache is not None and not cell.denied and cell.cls is None:
+                # Whether a cache has a member is a question about the release.
+                there = with_member(atom.name)
+                state.releases &= there if holds else ~there
+        return state.releases != 0
+
     def _assume_kind(self, atom: IsKind, state: State, truth: bool) -> bool:
         holds = truth != atom.negated
         left = [a for a in atom.value.atoms if self._narrow_kind(a, atom.kinds, state, holds)]
@@ -238,6 +251,10 @@ class Narrowing(Expressions):
         if wanted:
             return self._narrow_cache(atom, cell, wanted, state, holds, only=len(wanted) == len(kinds))
         plain = kinds and all(kind.startswith(("builtins.", "torch.", "numpy.", "PIL.")) for kind in kinds)
+        if plain:
+            # Code that asks takes it for possible; the two ways may meet again further down.
+            cell = cell.with_field(("#", "may be something else"), TRUE)
+            state.heap[atom.oid] = cell
         if holds and plain:
             if cell.cache is not None and cell.cache.seen:
                 return False
@@ -271,8 +288,8 @@ class Narrowing(Expressions):
                 return False
             state.heap[atom.oid] = replace(cell, denied=True)
             return True
-        excluded = known.excluded | wanted
-        state.heap[atom.oid] = replace(cell, cache=replace(known, excluded=excluded))
+        left = replace(known, excluded=known.excluded | wanted, classes=known.classes - wanted)
+        state.heap[atom.oid] = replace(cell, cache=left)
         return True
 
     @staticmethod
@@ -344,6 +361,15 @@ def _version_text(value: Value) -> str:
     return ""
 
 
+def releases_tested(args: list[Value]) -> Value | None:
+    """The value of `is_transformers_version(operator, version)`, a test that several libraries export."""
+    words = [value.const() for value in args]
+    if len(words) != 2 or not isinstance(words[0], str):
+        return None
+    tested = _releases(Version(), words[0], args[1])
+    return tested if tested.atoms else None
+
+
 def _truth(atom: Atom) -> bool | None:
     """Whether an atom is true or false whatever happens, None where that is open."""
     if isinstance(atom, Const):
@@ -366,4 +392,5 @@ _ASSUMERS: dict[type, Callable[[Narrowing, object, State, bool], bool]] = {
     Ref: Narrowing._assume_open,  # type: ignore[dict-item]
     OnReleases: Narrowing._assume_releases,  # type: ignore[dict-item]
     IsKind: Narrowing._assume_kind,  # type: ignore[dict-item]
+    HasName: Narrowing._assume_name,  # type: ignore[dict-item]
 }

@@ -184,6 +184,15 @@ class Class:
                 return cls.module.function(cls.skeleton.methods[name], cls)
         return None
 
+    def defines(self, name: str) -> bool:
+        """Whether the class, or one of the project that it derives from, has a member of its own of this name."""
+        if self.method(name) is not None or self.field(name) is not None:
+            return True
+        stores = re.compile(rf"\bself\.{re.escape(name)}\b\s*(?:=(?!=)|:)")
+        return any(
+            stores.search(cls.module.text(cls.skeleton.start, cls.skeleton.end)) is not None for cls in self.ancestry[0]
+        )
+
     def field(self, name: str) -> tuple[Class, tuple[int, int]] | None:
         """The class that assigns `name` in its body, and on which lines."""
         for cls in self.ancestry[0]:

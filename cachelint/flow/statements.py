@@ -89,7 +89,7 @@ class Statements(Calls):
             state.set_name(number, target.value, value)
         elif isinstance(target, cst.Attribute):
             receiver = self.eval(target.value, state)
-            self.store_attribute(receiver, target.attr.value, value, state)
+            self.store_attribute(receiver, target.attr.value, value, state, target)
         elif isinstance(target, cst.Subscript):
             self._store_item(target, value, state)
         elif isinstance(target, (cst.Tuple, cst.List)):
@@ -127,10 +127,14 @@ class Statements(Calls):
                 key = Value((Num(Linear((), index)),)) if plain else UNKNOWN
                 self.bind(element.value, self.item(value, key, state), state)
 
-    def store_attribute(self, receiver: Value, name: str, value: Value, state: State) -> None:
+    def store_attribute(
+        self, receiver: Value, name: str, value: Value, state: State, node: cst.CSTNode | None = None
+    ) -> None:
         """The effect of `receiver.name = value`: certain where the receiver is one thing."""
         refs = receiver.refs()
         for atom in refs:
+            if node is not None:
+                self.member(atom.oid, name, node, state, stored=True)
             cell = state.cell(atom.oid)
             if len(refs) > 1 and name in cell.fields:
                 value = cell.fields[name].union(value)
@@ -249,6 +253,8 @@ class Statements(Calls):
 
     def for_loop(self, node: cst.For, state: State) -> State | None:
         iterable = self.eval(node.iter, state)
+        for atom in iterable.refs():
+            self.taken(atom.oid, "iterate", node.iter, state)
         held = f"#{id(node)}"
         state.set_name(self.frame.number, held, iterable)
 
@@ -332,11 +338,13 @@ class Statements(Calls):
         points = [state.copy()]
         before = dict(self.events)
         after: State | None = state
+        self.caught.append(self._caught_by(node))
         for statement in node.body.body:
             after = self.execute([statement], after)
             if after is None:
                 break
             points.append(after.copy())
+        self.caught.pop()
         failed = self.join_all(points)
         cropped = self._cropped_since(before)
         if after is not None and node.orelse is not None:
@@ -358,6 +366,15 @@ class Statements(Calls):
             self.suite(node.finalbody.body, failed)
             return None
         return self.suite(node.finalbody.body, joined) if joined is not None else None
+
+    def _caught_by(self, node: cst.Try | cst.TryStar) -> frozenset[str]:
+        """The names of the exceptions that the handlers catch; a bare `except` catches `Exception`."""
+        found: set[str] = set()
+        for handler in node.handlers:
+            kind = handler.type
+            parts = [element.value for element in kind.elements] if isinstance(kind, cst.Tuple) else [kind]
+            found.update(self.path(part).split(".")[-1] if part is not None else "Exception" for part in parts)
+        return frozenset(found)
 
     def _cropped_since(self, before: dict[Hashable, Event]) -> list[int]:
         """The caches of which a crop was told that is not in `before`."""
