@@ -16,7 +16,7 @@ from cachelint.sources import Source, SourceError, decode
 from cachelint.target import Targets
 
 if TYPE_CHECKING:
-    from cachelint.flow.project import Function
+    from cachelint.flow.project import Function, Project
 
 PARALLEL_BYTES = 300_000
 CALLER_LEVELS = 3
@@ -75,6 +75,7 @@ class Checker:
         self._patterns = sorted({pattern for rule in self.rules for pattern in rule.triggers})
         self._triggers = re.compile("|".join(self._patterns).encode()) if self._patterns else None
         self._sources: dict[Path, Source] = {}
+        self._project: Project | None = None
         self._pool: list[Path] = []
 
     def check(self, candidates: Iterable[Candidate], jobs: int = 1) -> Iterator[FileResult]:
@@ -106,7 +107,7 @@ class Checker:
             for path, names in _mentioning(sought, self._pool, self._sources):
                 try:
                     source = self._sources.get(path) or decode(path, path.read_bytes())
-                    result = self._analyse(source, _calls_of(names))
+                    result = self._analyse(source, _calls_of(names), callers_of_all=True)
                 except (SourceError, OSError):
                     continue
                 found |= result.sought
@@ -149,7 +150,7 @@ class Checker:
         self._sources = {source.path: source}
         first = self.check_source(source)
         results = [first, *self._callers(first.sought)]
-        self._sources = {}
+        self._sources, self._project = {}, None
         return [diagnostic for diagnostic in collect(results).diagnostics if diagnostic.path == source.path]
 
     def check_source(self, source: Source) -> FileResult:
@@ -161,15 +162,18 @@ class Checker:
             return FileResult()
         return self._analyse(source, "|".join(self._patterns))
 
-    def _analyse(self, source: Source, pattern: str) -> FileResult:
+    def _analyse(self, source: Source, pattern: str, *, callers_of_all: bool = False) -> FileResult:
         from cachelint.flow.analysis import Analysis
         from cachelint.flow.project import Project
         from cachelint.judging import judge
 
-        project = Project(self._sources)
+        if self._project is None or self._sources:
+            self._project = Project(self._sources)
+        project = self._project
         module = project.add(source)
         releases = self.targets.of(source.path, source.text).mask
-        findings = Analysis(project, module, releases, re.compile(pattern)).run()
+        triggers = re.compile(pattern)
+        findings = Analysis(project, module, releases, triggers, callers_of_all=callers_of_all).run()
         result = FileResult(unfinished=findings.unfinished, failures=findings.faults)
         result.calls = [(_place(root), frozenset(map(_place, called))) for root, called in findings.calls]
         # Who calls a `crop` of the project's own is looked at anyway.
@@ -179,6 +183,7 @@ class Checker:
         for root, event in findings.events:
             for diagnostic in judge(event, self.rules, releases):
                 result.judged.append(Judged(diagnostic, _place(root) if root else None))
+        project.forget_trees()
         return result
 
 

@@ -45,7 +45,7 @@ class ConfigAsData(Rule):
 
     code = "KV401"
     name = "config-as-data"
-    triggers = (r"\bDynamicCache\(\s*[A-Za-z_]",)
+    triggers = (r"\bDynamicCache\(\s*[A-Za-z_][\w.]*\s*[,)]",)
     judges = (Made,)
     facts = (("DynamicCache(model.config)", "behaviour", "config_as_data"),)
 

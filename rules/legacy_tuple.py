@@ -48,8 +48,8 @@ class LegacyTuple(Rule):
     code = "KV301"
     name = "legacy-tuple"
     triggers = (
-        r"(?:[Cc]ache|past_key_values?)\w*\s*\[",
-        r"\bin\s+[\w.]*(?:[Cc]ache|past_key_values?)\w*\s*[:\])]",
+        r"\b(?:\w*_)?(?:cache|past_key_values)\[[\w-]+\](?:\[|\s*[,)\n])",
+        r"\bin\s+(?:\w+\.)?(?:\w*_)?(?:cache|past_key_values)\s*[:\])]",
     )
     judges = (Taken,)
     facts = (

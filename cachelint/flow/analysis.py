@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from cachelint.flow.events import Event
+from cachelint.flow.events import Crop, Event
 from cachelint.flow.interpreter import Interpreter, generalise
 from cachelint.flow.machine import Numbering, OutOfSteps
 from cachelint.flow.project import Class, Function, Module, Project
@@ -21,6 +21,10 @@ MAX_CALLER_STEPS = 12_000
 MAX_ROOTS = 200
 MAX_METHODS = 24
 CLASS_ROUNDS = 3
+MAX_CLASS_STEPS = 24_000
+MAX_NAME_STEPS = 4_000
+MAX_NAMES_STEPS = 40_000
+_CROPS = re.compile(r"\bcrop\b")
 _OWN_ATTRIBUTE = re.compile(r"\bself\.(\w+)")
 
 
@@ -41,10 +45,22 @@ class Findings:
 
 
 class Analysis:
-    """The analysis of one module for events that the pattern `triggers` hints at."""
+    """The analysis of one module for events that the pattern `triggers` hints at.
 
-    def __init__(self, project: Project, module: Module, releases: int, triggers: re.Pattern[str]) -> None:
+    callers_of_all: follow the callers of whatever holds a trigger, not only of what crops.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        module: Module,
+        releases: int,
+        triggers: re.Pattern[str],
+        *,
+        callers_of_all: bool = False,
+    ) -> None:
         self.project = project
+        self.callers_of_all = callers_of_all
         self.module = module
         self.releases = releases
         self.triggers = triggers
@@ -73,7 +89,8 @@ class Analysis:
         """The functions that hold a trigger, and those that call them, in source order."""
         every = list(self.module.roots())
         chosen = [function for function in every if self.triggers.search(function.text)]
-        names = {_called_as(function) for function in chosen}
+        # What is done to a cache depends on what the callers pass; what it is called does not.
+        names = {_called_as(function) for function in chosen if self._hands_on(function.text)}
         for _ in range(MAX_CALLER_LEVELS):
             if not names:
                 break
@@ -85,6 +102,9 @@ class Analysis:
                     names.add(_called_as(function))
         chosen.sort(key=lambda function: function.skeleton.start)
         return chosen[:MAX_ROOTS]
+
+    def _hands_on(self, text: str) -> bool:
+        return self.callers_of_all or _CROPS.search(text) is not None
 
     def _top_level_matters(self) -> bool:
         names = {function.name for function in self._roots()}
@@ -107,7 +127,12 @@ class Analysis:
         interpreter = self._interpreter()
         if not self.triggers.search(function.text):
             interpreter.max_steps = min(interpreter.max_steps, MAX_CALLER_STEPS)
-        state = self._entry(function, interpreter)
+        if self._hands_on(function.text) or not self.triggers.search(function.text):
+            state = self._entry(function, interpreter)
+        else:
+            # What a cache is called is said near by: the function itself has to do.
+            interpreter.max_steps = min(interpreter.max_steps, MAX_NAME_STEPS, max(0, MAX_NAMES_STEPS - self._steps))
+            state = interpreter.start()
         receiver = self._receiver(function, state)
         self._attempt(interpreter, function, state, receiver)
         self._take(interpreter, function)
@@ -139,7 +164,8 @@ class Analysis:
 
     def _take(self, interpreter: Interpreter, root: Function | None) -> None:
         self.findings.calls.append((root, frozenset(interpreter.inlined - {root})))
-        if root is not None and (interpreter.crops_open or interpreter.events) and root.takes_arguments:
+        crops = interpreter.crops_open or any(isinstance(event, Crop) for event in interpreter.events.values())
+        if root is not None and crops and root.takes_arguments:
             self.findings.open.append(root)
         self.findings.events.extend((root, event) for event in interpreter.events.values())
 
@@ -172,9 +198,13 @@ class Analysis:
         kept = self._attributes_that_matter(cls)
         methods = self._methods_that_store(cls, kept)
         summary: State | None = None
+        began = self._steps
         for round_number in range(CLASS_ROUNDS):
             before = summary
             for method in methods:
+                if self._steps - began > MAX_CLASS_STEPS:
+                    self._classes[cls] = summary
+                    return summary
                 summary = self._after_method(cls, method, kept, summary, widen=round_number > 0)
             self._classes[cls] = summary
             if summary is None or (before is not None and before.heap == summary.heap):

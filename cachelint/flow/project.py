@@ -63,6 +63,12 @@ class Module:
         """The lines `start` to `end`."""
         return "".join(self.source.lines[start - 1 : end])
 
+    def forget_trees(self) -> None:
+        """Let go of the parsed slices, and of the functions and classes that hold them."""
+        self._units.clear()
+        self._functions.clear()
+        self._classes.clear()
+
     def function(self, skeleton: FunctionSkeleton, cls: Class | None = None) -> Function:
         """The function that starts where `skeleton` does."""
         if skeleton.start not in self._functions:
@@ -303,6 +309,13 @@ class Project:
         module = Module(self, source, read_skeleton(source.text))
         self._modules[source.path] = module
         return module
+
+    def forget_trees(self) -> None:
+        """Let go of all that was parsed by libcst; what the modules bind stays known."""
+        self._resolved.clear()
+        for module in self._modules.values():
+            if module is not None:
+                module.forget_trees()
 
     def load(self, path: Path) -> Module | None:
         """The module in the file `path`, None where that cannot be read."""
