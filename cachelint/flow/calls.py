@@ -320,19 +320,6 @@ class Calls(Builtins):
             return False
         return any(state.cell(oid).cache for oid in self.reachable([func.receiver], state))
 
-    def call_function(
-        self,
-        func: Func,
-        args: list[Value],
-        keywords: dict[str, Value],
-        node: cst.CSTNode,
-        state: State,
-        *,
-        hidden: bool = False,
-    ) -> Value:
-        """The value of a project function's body run on the arguments."""
-        raise NotImplementedError
-
     def construct(self, cls: Class, args: Arguments, node: cst.Call, state: State) -> Value:
         """A new instance of a project class, its `__init__` run."""
         oid = self.place(self.site(node))

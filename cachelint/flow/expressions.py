@@ -60,9 +60,16 @@ class Expressions(Machine):
         raise NotImplementedError
 
     def call_function(
-        self, func: Func, args: list[Value], keywords: dict[str, Value], node: cst.CSTNode, state: State
+        self,
+        func: Func,
+        args: list[Value],
+        keywords: dict[str, Value],
+        node: cst.CSTNode,
+        state: State,
+        *,
+        hidden: bool = False,
     ) -> Value:
-        """The value of calling a project function."""
+        """The value of a project function's body run on the arguments."""
         raise NotImplementedError
 
     def annotate(self, value: Value, annotation: cst.Annotation, state: State) -> Value:

@@ -306,7 +306,7 @@ class Interpreter(Statements):
                 exact = classes - {"Cache"} if "Cache" not in classes else frozenset()
                 cache = Cache(
                     exact,
-                    self._annotated_layers(exact),
+                    self.layers_of_classes(exact),
                     length=self.length_form(state),
                     recording=frozenset({"no", "before", "late"}),
                     trail=self.step(annotation, f"is annotated as `{text}`"),
@@ -325,14 +325,6 @@ class Interpreter(Statements):
             if isinstance(thing, Class):
                 return thing
         return None
-
-    @staticmethod
-    def _annotated_layers(classes: frozenset[str]) -> frozenset[str]:
-        found: frozenset[str] = frozenset()
-        for name in classes:
-            known = CACHE_CLASSES[name]
-            found |= known.with_config or known.layers
-        return found
 
     def _annotate_project(self, atom: Ref, cls: Class, state: State) -> None:
         cell = state.cell(atom.oid)

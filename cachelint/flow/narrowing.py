@@ -270,7 +270,7 @@ class Narrowing(Expressions):
                 classes = wanted - {"Cache"}
                 cache = Cache(
                     classes,
-                    self._layers_of(classes),
+                    self.layers_of_classes(classes),
                     length=self.length_form(state),
                     recording=frozenset({"no", "before", "late"}),
                 )
@@ -280,7 +280,7 @@ class Narrowing(Expressions):
             if known.classes and "Cache" not in wanted and not (known.classes & wanted):
                 return not known.classes
             if not known.classes and "Cache" not in wanted and only:
-                layers = self._layers_of(wanted)
+                layers = self.layers_of_classes(wanted)
                 state.heap[atom.oid] = replace(cell, cache=replace(known, classes=wanted, layers=layers))
             return True
         if "Cache" in wanted or (known.classes and known.classes <= wanted):
@@ -293,7 +293,8 @@ class Narrowing(Expressions):
         return True
 
     @staticmethod
-    def _layers_of(classes: frozenset[str]) -> frozenset[str]:
+    def layers_of_classes(classes: frozenset[str]) -> frozenset[str]:
+        """The layer kinds that an instance of one of the cache classes may hold, whatever it was made from."""
         found: frozenset[str] = frozenset()
         for name in classes:
             known = CACHE_CLASSES[name]

@@ -70,7 +70,6 @@ class Range:
 
 COUNT = Range(0, None)
 DIMENSION = Range(1, None)
-ANY = Range(None, None)
 
 
 @dataclass(frozen=True, slots=True)
