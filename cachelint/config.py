@@ -51,6 +51,10 @@ class Settings:
         dropped = max((len(p) for p in self.ignore if _fits(code, p)), default=-1)
         return chosen > dropped
 
+    def asks_for(self, code: str) -> bool:
+        """Whether a rule is selected by its whole code, and not only among others."""
+        return code in (*self.select, *self.extend_select)
+
 
 def _fits(code: str, prefix: str) -> bool:
     return prefix == "ALL" or code.startswith(prefix)

@@ -72,7 +72,8 @@ class Checker:
         self.option = option
         self.targets = Targets(settings, option)
         self.rules = [rule for rule in all_rules() if settings.enables(rule.code)]
-        self._patterns = sorted({pattern for rule in self.rules for pattern in rule.triggers})
+        asked = [pattern for rule in self.rules if settings.asks_for(rule.code) for pattern in rule.asked_triggers]
+        self._patterns = sorted({*asked, *(pattern for rule in self.rules for pattern in rule.triggers)})
         self._triggers = re.compile("|".join(self._patterns).encode()) if self._patterns else None
         self._sources: dict[Path, Source] = {}
         self._project: Project | None = None
@@ -181,7 +182,7 @@ class Checker:
             (f.name, f.cls.name if f.cls else "", f.module.path) for f in findings.open if f.name != "crop"
         )
         for root, event in findings.events:
-            for diagnostic in judge(event, self.rules, releases):
+            for diagnostic in judge(event, self.rules, releases, self.settings.asks_for):
                 result.judged.append(Judged(diagnostic, _place(root) if root else None))
         project.forget_trees()
         return result

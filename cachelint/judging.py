@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from cachelint.contracts.releases import describe
 from cachelint.diagnostics import Diagnostic, Edit, Fix, FlowStep, Location, ReleaseEffect
-from cachelint.flow.events import Crop, Event, Member, Taken, UsedAfterFailure
+from cachelint.flow.events import Crop, Event, OfCache, Run
 from cachelint.flow.spans import Span
 from cachelint.flow.values import Step, Trail
 from cachelint.rule import Finding, Rewrite, Rule
@@ -15,12 +15,14 @@ from cachelint.rule import Finding, Rewrite, Rule
 URL = "https://pypi.org/project/cachelint/#"
 
 
-def judge(event: Event, rules: Iterable[Rule], releases: int) -> Iterator[Diagnostic]:
-    """What the rules say of an event on the supported releases."""
+def judge(event: Event, rules: Iterable[Rule], releases: int, asks_for: Callable[[str], bool]) -> Iterator[Diagnostic]:
+    """What the rules say of an event on the supported releases; `asks_for` tells which codes are asked for."""
     reached = event.releases & releases
     for rule in rules:
         if reached and isinstance(event, rule.judges):
             for finding in rule.check(event, reached):
+                if finding.asked and not asks_for(rule.code):
+                    continue
                 yield _diagnostic(rule, event, finding)
 
 
@@ -60,8 +62,10 @@ def _fix(rewrite: Rewrite | None) -> Fix | None:
 def _flow(event: Event, finding: Finding) -> Iterator[FlowStep]:
     """The evidence, origin first: the cache, what filled it, the argument, the calls, the place itself."""
     trails: list[Trail | None] = []
-    if isinstance(event, (Crop, UsedAfterFailure, Member, Taken)):
+    if isinstance(event, (Crop, OfCache)):
         trails = [event.cache.trail, event.cache.filled]
+    elif isinstance(event, Run):
+        trails = [trail for cache in event.caches for trail in (cache.trail, cache.filled)]
     if isinstance(event, Crop):
         trails.append(event.amount.trail if event.amount else None)
     trails.append(event.calls)

@@ -33,13 +33,17 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule finds in an event: how bad, in which words, on which releases, and what would mend it."""
+    """What a rule finds in an event: how bad, in which words, on which releases, and what would mend it.
+
+    asked: it is told only where the rule is selected by its own code.
+    """
 
     severity: Severity
     message: str
     pieces: tuple[Piece, ...]
     rewrite: Rewrite | None = None
     steps: tuple[Step, ...] = ()
+    asked: bool = False
 
 
 class Rule(ABC):
@@ -49,6 +53,8 @@ class Rule(ABC):
     name: ClassVar[str]
     # Patterns of which a file must hold one before an event for this rule can come from it.
     triggers: ClassVar[tuple[str, ...]] = ()
+    # Those that count besides where the rule is selected by its own code.
+    asked_triggers: ClassVar[tuple[str, ...]] = ()
     judges: ClassVar[tuple[type[Event], ...]] = ()
     # The measurements that the rule rests on: what they show, the part of the data, and the key.
     facts: ClassVar[tuple[tuple[str, str, str], ...]] = ()

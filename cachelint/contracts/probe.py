@@ -332,6 +332,7 @@ def measure_surface() -> dict[str, str]:
             found[f"parameters/{owner}"] = ", ".join(list(inspect.signature(cls.__init__).parameters)[1:])
     for value in IMPLEMENTATIONS:
         found[f"implementation/{value}"] = _implementation(value)
+    found.update({f"encoder-decoder/{model_type}": "yes" for model_type in _encoder_decoders()})
     found["argument/model"] = _argument(transformers.LlamaForCausalLM.forward)
     attention = transformers.models.llama.modeling_llama.LlamaAttention
     found["argument/attention"] = _argument(attention.forward)
@@ -364,6 +365,18 @@ def _implementation(value: str) -> str:
         return "accepted, deprecated" if said.found else "accepted"
     except Exception as error:
         return f"raises {type(error).__name__}"
+
+
+def _encoder_decoders() -> Iterator[str]:
+    """The model types whose configuration says by default that there is an encoder and a decoder."""
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    for model_type in sorted(CONFIG_MAPPING.keys()):
+        try:
+            if CONFIG_MAPPING[model_type]().is_encoder_decoder is True:
+                yield model_type
+        except Exception:
+            continue
 
 
 def _argument(function: Callable[..., Any]) -> str:
@@ -431,10 +444,11 @@ def _layers(cache: Any, config: Any) -> str:
 
 def measure_behaviour() -> dict[str, str]:
     """What each small program shows."""
-    from behaviours import PROBES  # type: ignore[import-not-found]
+    import behaviours  # type: ignore[import-not-found]
+    import misuses  # type: ignore[import-not-found]
 
     found = {}
-    for name, program in PROBES.items():
+    for name, program in {**behaviours.PROBES, **misuses.PROBES}.items():
         torch.manual_seed(0)
         try:
             with deprecations() as said:

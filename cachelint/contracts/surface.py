@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cachelint.contracts.crop import Piece
 from cachelint.contracts.data import history, keys
 from cachelint.contracts.releases import all_mask
+from cachelint.diagnostics import Effect
 
 _OWNERS = ("DynamicCache", "StaticCache", "EncoderDecoderCache")
 
@@ -44,6 +45,95 @@ def behaviour(name: str, releases: int, *fine: str) -> tuple[Piece, ...]:
         elif mask and told.outcome is not None and fine and told.outcome not in fine:
             found.append(Piece(mask, "corrupts", told.outcome))
     return tuple(found)
+
+
+_NOT_THERE = ("has no attribute", "cannot import", "is a required argument", "unexpected keyword argument")
+
+
+def shown(name: str, releases: int, *wrong: str, effect: Effect = "corrupts", detail: str = "") -> tuple[Piece, ...]:
+    """Where a measured program raises or shows one of `wrong`; where a release cannot run it, nothing is said.
+
+    effect, detail: what showing one of `wrong` means; the detail is what was seen where none is given.
+    """
+    found = []
+    for told in history("behaviour", name):
+        mask, outcome = told.mask & releases, (told.outcome or "").removesuffix(", deprecated")
+        if mask and outcome.startswith("raises ") and not any(words in outcome for words in _NOT_THERE):
+            found.append(Piece(mask, "raises", outcome.removeprefix("raises ")))
+        elif mask and outcome in wrong:
+            found.append(Piece(mask, effect, detail or outcome))
+    return tuple(found)
+
+
+def without_class(name: str, module: str, releases: int) -> int:
+    """The releases on which a class of the library cannot be had from a module; none for a class of no release."""
+    places = {"transformers": "transformers", "transformers.cache_utils": "cache_utils"}
+    key = f"class/{name}"
+    if module not in places or key not in keys("surface"):
+        return 0
+    there = sum(t.mask for t in history("surface", key) if t.outcome and places[module] in t.outcome.split(" and "))
+    return releases & ~there & all_mask()
+
+
+def parameters(owner: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """The parameters of a cache class, without the receiver, with the releases that have them."""
+    told = history("surface", f"parameters/{owner}")
+    return tuple((t.mask, tuple(filter(None, t.outcome.split(", ")))) for t in told if t.outcome is not None)
+
+
+def refusing(implementation: str, releases: int) -> int:
+    """The releases that refuse a `cache_implementation`; all of them for one that was never measured."""
+    told = history("surface", f"implementation/{implementation}")
+    return sum(t.mask for t in told if t.outcome and t.outcome.startswith("raises ValueError")) & releases
+
+
+def deprecated(name: str, releases: int) -> int:
+    """The releases on which a measured program is told that something is deprecated."""
+    return sum(t.mask for t in history("behaviour", name) if (t.outcome or "").endswith(", deprecated")) & releases
+
+
+def refusing_arguments(name: str, releases: int) -> tuple[Piece, ...]:
+    """Where a measured definition is passed arguments that it does not take."""
+    found = []
+    for told in history("behaviour", name):
+        outcome = told.outcome or ""
+        if told.mask & releases and outcome.startswith("raises TypeError"):
+            words = outcome[outcome.index("got an") :] if "got an" in outcome else "unexpected arguments"
+            found.append(Piece(told.mask & releases, "raises", f"TypeError: update() {words}"))
+    return tuple(found)
+
+
+def refusing_value(name: str, releases: int) -> tuple[Piece, ...]:
+    """Where a measured program raises a ValueError."""
+    return tuple(piece for piece in behaviour(name, releases) if piece.detail.startswith("ValueError"))
+
+
+def abstract_methods() -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """The methods that a layer class of one's own must have, with the releases that demand them."""
+    told = history("behaviour", "abstract_methods")
+    return tuple(
+        (t.mask, tuple(t.outcome.split(", "))) for t in told if t.outcome and not t.outcome.startswith("raises")
+    )
+
+
+def negative_maximum(releases: int) -> tuple[Piece, ...]:
+    """Where the maximal length of a cache without one is -1."""
+    found = []
+    for told in history("behaviour", "no_maximum"):
+        outcome = (told.outcome or "").removesuffix(", deprecated")
+        if told.mask & releases and outcome.endswith(" -1"):
+            found.append(Piece(told.mask & releases, "corrupts", f"`{outcome.split()[0]}()` gives -1"))
+    return tuple(found)
+
+
+def argument_names(of: str) -> tuple[tuple[int, str], ...]:
+    """Under which name the cache is passed to an "attention" or a "model", with the releases that do."""
+    return tuple((t.mask, t.outcome) for t in history("surface", f"argument/{of}") if t.outcome)
+
+
+def is_encoder_decoder(model_type: str) -> bool:
+    """Whether models of a type have an encoder and a decoder."""
+    return any(t.outcome for t in history("surface", f"encoder-decoder/{model_type}"))
 
 
 def dead_store(name: str, releases: int) -> tuple[Piece, ...]:

@@ -79,6 +79,8 @@ class Analysis:
             return self.findings
         for function in self._roots():
             self._run_function(function)
+        for skeleton in self.module.skeleton.classes:
+            self._run_class(self.module.cls(skeleton))
         if self._top_level_matters():
             self._run_module()
         return self.findings
@@ -160,6 +162,20 @@ class Analysis:
             interpreter.run_module(self.module, interpreter.start())
         except Exception as error:
             self._give_up(f"{self.module.path}: the top level", error)
+        self._take(interpreter, None)
+
+    def _run_class(self, cls: Class) -> None:
+        """What the class says by its definition."""
+        if not self.triggers.search(self.module.text(cls.skeleton.start, cls.skeleton.end)):
+            return
+        interpreter = self._interpreter()
+        state = interpreter.start()
+        fields = [n for n, lines in cls.skeleton.fields.items() if self.triggers.search(self.module.text(*lines))]
+        try:
+            interpreter.class_defined(cls, state)
+            interpreter.run_fields(cls, fields, state)
+        except Exception as error:
+            self._give_up(f"{self.module.path}:{cls.skeleton.start}: `{cls.name}`", error)
         self._take(interpreter, None)
 
     def _take(self, interpreter: Interpreter, root: Function | None) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import libcst as cst
 
 from cachelint.flow.arguments import Arguments
-from cachelint.flow.caches import Caches
+from cachelint.flow.events import Copied
 from cachelint.flow.numbers import COUNT, Range
+from cachelint.flow.running import Running
 from cachelint.flow.state import ANY_ITEM, Cell, Key, State
 from cachelint.flow.values import (
     NONE,
@@ -29,7 +30,7 @@ from cachelint.flow.values import (
 )
 
 
-class Builtins(Caches):
+class Builtins(Running):
     """The value of each builtin, None where a call of it has a shape of which nothing is known."""
 
     def store_attribute(
@@ -56,6 +57,8 @@ class Builtins(Caches):
         if not isinstance(atom, Ref):
             return self.count(state)
         cell = state.cell(atom.oid)
+        if cell.cache is not None and not cell.denied:
+            return self.layer_count(atom.oid, state)
         if cell.kind in ("list", "dict"):
             if all(key != ANY_ITEM and isinstance(key, tuple) for key in cell.fields) and self.context == ():
                 return number(len(cell.fields))
@@ -95,7 +98,7 @@ class Builtins(Caches):
         """`setattr` with a constant name."""
         name = args.args[1].const() if len(args.args) == 3 else ...
         if isinstance(name, str):
-            self.store_attribute(args.args[0], name, args.args[2], state)
+            self.store_attribute(args.args[0], name, args.args[2], state, node)
         return NONE
 
     def builtin_extreme(self, args: Arguments, node: cst.Call, state: State) -> Value | None:
@@ -144,7 +147,13 @@ class Builtins(Caches):
         if isinstance(value.single, Version):
             return value
         known = self.num(value, state)
-        return Value((known,)) if known is not None else None
+        return Value((replace(known, live=None),)) if known is not None else None
+
+    def builtin_bool(self, args: Arguments, node: cst.Call, state: State) -> Value | None:
+        """`bool`: the truth of a cache is told."""
+        if len(args.args) == 1:
+            self.tested(args.args[0], node.args[0].value, state)
+        return None
 
     def builtin_sum(self, args: Arguments, node: cst.Call, state: State) -> Value | None:
         """`sum`: a count that can be 0, as of things that match."""
@@ -213,15 +222,29 @@ class Builtins(Caches):
         value = UNKNOWN
         for atom in args.args[0].atoms:
             if isinstance(atom, Ref):
+                self._deep_copied(atom, node, state)
                 oid = self.place((self.site(node), atom.oid))
                 state.heap[oid] = state.cell(atom.oid)
                 atom = Ref(oid)
             value = value.union(Value((atom,)))
         return value
 
+    def _deep_copied(self, atom: Ref, node: cst.Call, state: State) -> None:
+        cell = state.cell(atom.oid)
+        if cell.cache is not None and not cell.denied and cell.cache.graded:
+            models = [state.cell(oid).kind for oid in cell.cache.models]
+            sure = bool(models) and all(kind == "model" for kind in models)
+            event = Copied(self.unit, node, self.calls, state.releases, cell.cache, sure)
+            self.emit(event, atom.oid, "copied")
+
     def library_alias(self, args: Arguments, node: cst.Call, state: State) -> Value | None:
         """`copy.copy` of a cache shares its layers, so what crops one crops the other; also `cast`, `tqdm`."""
         return args.args[0] if args.args else None
+
+    def library_bound(self, args: Arguments, node: cst.Call, state: State) -> Value | None:
+        """`types.MethodType`: a function with its receiver."""
+        atom = args.args[0].single if len(args.args) == 2 else None
+        return Value((replace(atom, receiver=args.args[1]),)) if isinstance(atom, Func) else None
 
     def library_second(self, args: Arguments, node: cst.Call, state: State) -> Value | None:
         """`typing.cast`."""
@@ -249,6 +272,7 @@ LIBRARY: dict[str, Any] = {
     "min": Builtins.builtin_extreme,
     "abs": Builtins.builtin_abs,
     "int": Builtins.builtin_int,
+    "bool": Builtins.builtin_bool,
     "sum": Builtins.builtin_sum,
     "range": Builtins.builtin_range,
     "enumerate": Builtins.builtin_enumerate,
@@ -262,6 +286,7 @@ LIBRARY: dict[str, Any] = {
     "map": Builtins.builtin_map,
     "copy.deepcopy": Builtins.library_copy,
     "copy.copy": Builtins.library_alias,
+    "types.MethodType": Builtins.library_bound,
     "typing.cast": Builtins.library_second,
     "tqdm.tqdm": Builtins.library_alias,
     "tqdm.auto.tqdm": Builtins.library_alias,

@@ -7,14 +7,14 @@ from dataclasses import replace
 import libcst as cst
 
 from cachelint.flow.arguments import Arguments
-from cachelint.flow.configs import Configs, KnownLayers
-from cachelint.flow.events import Amount, Crop, Made, Member, Taken, UsedAfterFailure
+from cachelint.flow.configs import OWNER, KnownLayers
+from cachelint.flow.events import Amount, Crop, Made, Member, Recorded, Reset, Taken, UsedAfterFailure
 from cachelint.flow.library import CACHE_CLASSES
-from cachelint.flow.numbers import DIMENSION, Linear, Range
+from cachelint.flow.lives import Lives
+from cachelint.flow.numbers import Linear, Range
 from cachelint.flow.state import Cache, Cell, Key, State
-from cachelint.flow.values import NONE, UNKNOWN, Const, Method, Num, Value, ref
+from cachelint.flow.values import NONE, UNKNOWN, Method, Num, Ref, Value, ref
 
-_CACHE_KEYWORDS = ("past_key_values", "past_key_value")
 CACHE_METHODS = frozenset(
     [
         "crop",
@@ -33,10 +33,10 @@ CACHE_METHODS = frozenset(
         "get_mask_sizes",
     ]
 )
-_ANY_RECORDING = frozenset({"no", "before", "late"})
+ANY_RECORDING = frozenset({"no", "before", "late"})
 
 
-class Caches(Configs):
+class Caches(Lives):
     """Transfer functions of the library's caches."""
 
     # Made
@@ -51,6 +51,7 @@ class Caches(Configs):
             told = self.layers_of_config(config, state) if config is not None else KnownLayers()
             layers, sure, window = told.kinds, told.sure, told.window
             made = f"`{name}(config=…)` makes a layer for each of the model's layer types"
+        told_config = known.with_config is not None and config is not None and config.const() is not None
         halves = [cache for value in args.args for _, cache in self.caches(value, state)]
         if name == "EncoderDecoderCache" and halves:
             layers, sure = halves[0].layers, halves[0].sure
@@ -62,6 +63,9 @@ class Caches(Configs):
             seen=bool(layers),
             window=window,
             length=self.length_form(state) if filled or args.hidden else Linear(),
+            configured=told_config or args.hidden or "static" in layers,
+            origin=self._owner_of(config or (args.args[0] if args.args else UNKNOWN), state),
+            capacity=self._capacity(args, state) if "static" in layers else None,
             trail=self.step(node, made),
         )
         fields: dict[Key, Value] = {}
@@ -93,106 +97,89 @@ class Caches(Configs):
         self.member(oid, last, node, state)
         return ref(oid)
 
+    @staticmethod
+    def _owner_of(config: Value, state: State) -> int | None:
+        """The model whose configuration it is."""
+        atom = config.single
+        owner = state.cell(atom.oid).fields.get(OWNER) if isinstance(atom, Ref) else None
+        model = owner.single if owner is not None else None
+        return model.oid if isinstance(model, Ref) else None
+
+    def _capacity(self, args: Arguments, state: State) -> Linear | None:
+        """How many tokens a static cache takes; None where that is not told by name."""
+        value = args.keywords.get("max_cache_len")
+        number = self.num(value, state) if value is not None else None
+        return number.form if number is not None else None
+
     def _tell_made(self, name: str, args: Arguments, node: cst.Call, state: State) -> None:
         first = args.args[0] if args.args and not args.hidden else UNKNOWN
-        kinds = {state.cell(atom.oid).kind for atom in first.refs()}
-        named = any(state.cell(atom.oid).name == "config" for atom in first.refs())
-        by_position = "config" if kinds == {"config"} or named else "data" if first.atoms else ""
-        self.emit(Made(self.unit, node, self.calls, state.releases, name, by_position), name)
+        config = args.keywords.get("config", first)
+        told = self.layers_of_config(config, state) if self._says_config(config, state) else KnownLayers(frozenset())
+        by_position = ""
+        if self._says_config(first, state):
+            by_position = "config"
+        elif isinstance(first.single, Num):
+            by_position = "number"
+        elif first.atoms and first.const() is not None:
+            by_position = "data"
+        event = Made(
+            self.unit,
+            node,
+            self.calls,
+            state.releases,
+            name,
+            by_position,
+            tuple(args.args),
+            dict(args.keywords),
+            args.hidden,
+            told.kinds,
+            told.sure,
+        )
+        self.emit(event, name)
+
+    @staticmethod
+    def _says_config(value: Value, state: State) -> bool:
+        """Whether a value is a configuration, or called one."""
+        cells = [state.cell(atom.oid) for atom in value.refs()]
+        return any(cell.kind == "config" or cell.name.lower().endswith(("config", "cfg")) for cell in cells)
 
     def _unbound_method(self, name: str, args: Arguments, node: cst.Call, state: State) -> Value:
         """`DynamicCache.crop(cache, n)`: what is passed first is a KV cache."""
         receiver = args.args[0]
-        self._reveal(receiver, node, state)
+        self.reveal(receiver, node, state)
         rest = Arguments(args.args[1:], args.keywords, args.nodes[1:], args.hidden, args.extra)
         caches = self.caches(receiver, state)
         return self.cache_method(caches[0][0], name, rest, node, state) if caches else self.fresh(state)
 
     # Filled
 
-    def forward(
-        self, receiver: Value, args: Arguments, node: cst.Call, state: State, *, generates: bool = False
-    ) -> Value:
-        """A call that runs a model, or is taken for one because a cache is passed as one is to a model."""
-        model = self._is_model(receiver, state)
-        given = UNKNOWN
-        for keyword in (*_CACHE_KEYWORDS, *(("cache",) if model or generates else ())):
-            given = given.union(args.keywords.get(keyword, UNKNOWN))
-        given = given.without((Const(None),))
-        if model:
-            for value in args.args:
-                if self.caches(value, state):
-                    given = given.union(value)
-        self._reveal(given, node, state)
-        self._fill(given, args, node, state)
-        taken = {oid for oid, _ in self.caches(given, state)}
-        for oid in self.reachable(args.all(), state):
-            if oid not in taken and state.cell(oid).cache is not None:
-                self.give_away(oid, node, state)
-        output = self.place(self.site(node))
-        cell = Cell(kind="output", name="output")
-        if given.atoms and self.caches(given, state):
-            cell = cell.with_field("past_key_values", given).with_field("cache", given)
-        elif (model or generates) and not given.atoms and not args.hidden:
-            made = self._made_by_model(receiver, node, state)
-            cell = cell.with_field("past_key_values", made).with_field("cache", made)
-        state.heap[output] = cell
-        return ref(output)
-
-    @staticmethod
-    def _is_model(receiver: Value, state: State) -> bool:
-        return any(state.cell(atom.oid).kind == "model" for atom in receiver.refs() if atom.oid in state.heap)
-
-    def _reveal(self, given: Value, node: cst.CSTNode, state: State) -> None:
+    def reveal(self, given: Value, node: cst.CSTNode, state: State) -> None:
         """Whatever is passed as `past_key_values` is a KV cache."""
         for atom in given.refs():
             cell = state.cell(atom.oid)
             if cell.cache is None and not cell.denied and cell.kind == "":
                 cache = Cache(
                     length=self.length_form(state),
-                    recording=_ANY_RECORDING,
-                    trail=self.step(node, "is passed to a model as its KV cache"),
+                    recording=ANY_RECORDING,
+                    trail=self.step(node, "is taken for a KV cache"),
                 )
                 state.heap[atom.oid] = replace(cell, cache=cache)
-
-    def _fill(self, given: Value, args: Arguments, node: cst.Call, state: State) -> None:
-        caches = self.caches(given, state)
-        for oid, cache in caches:
-            self.used(oid, node, state)
-            grown = self.symbol(name="new tokens")
-            state.ranges[grown] = DIMENSION
-            recording = frozenset("before" if r == "late" else r for r in cache.recording)
-            if "assistant_model" in args.keywords:
-                recording |= _ANY_RECORDING
-            filled = replace(
-                cache,
-                length=cache.length + Linear.of(grown),
-                recording=recording,
-                compacted=False,
-                filled=self.step(node, "fills the cache"),
-            )
-            self.set_cache(state, oid, filled, weak=len(caches) > 1)
-
-    def _made_by_model(self, receiver: Value, node: cst.CSTNode, state: State) -> Value:
-        oid = self.place((self.site(node), "made"))
-        known = self._is_model(receiver, state)
-        told = self.layers_of_model(receiver, state) if known else KnownLayers(frozenset())
-        cache = Cache(
-            layers=told.kinds,
-            sure=told.sure,
-            seen=known,
-            window=told.window,
-            length=self.length_form(state, least=1),
-            trail=self.step(node, "the model makes and fills a cache of its own"),
-        )
-        state.heap[oid] = Cell(cache=cache)
-        return ref(oid)
 
     def give_away(self, oid: int, node: cst.CSTNode, state: State) -> None:
         """Something unseen gets the cache: its length and recording are no longer known."""
         cell = state.cell(oid)
         assert cell.cache is not None
-        cache = replace(cell.cache, length=self.length_form(state), recording=_ANY_RECORDING, compacted=False)
+        cache = replace(
+            cell.cache,
+            length=self.length_form(state),
+            recording=ANY_RECORDING,
+            compacted=False,
+            cropped=True,
+            fed=frozenset(),
+            served=frozenset(),
+            graded=False,
+            encoder=None,
+        )
         state.heap[oid] = replace(cell, cache=cache)
 
     # Methods
@@ -208,24 +195,39 @@ class Caches(Configs):
         cache = state.cell(oid).cache
         assert cache is not None
         if name == "get_seq_length":
-            return Value((Num(cache.length, trail=self.step(node, "the length of the cache here")),))
+            static = bool(cache.classes) and cache.layers <= {"static", "static sliding"}
+            live = (oid, node) if static else None
+            return Value((Num(cache.length, live=live, trail=self.step(node, "the length of the cache here")),))
+        if name in ("get_max_length", "get_max_cache_shape"):
+            return self.maximum(state)
         if name == "crop":
             self.used(oid, node, state)
             self.crop(oid, args, node, state)
             return NONE
         if name == "activate_past_recording":
             empty = state.range(cache.length).hi == 0
+            event = Recorded(self.unit, node, self.calls, state.releases, cache, state.range(cache.length))
+            self.emit(event, oid, "recorded")
             recorded = replace(cache, recording=frozenset({"before" if empty else "late"}))
             state.heap[oid] = replace(state.cell(oid), cache=recorded)
             return NONE
         if name == "reset":
-            state.heap[oid] = replace(state.cell(oid), cache=replace(cache, length=Linear(), failed=False))
+            told = Reset(self.unit, node, self.calls, state.releases, cache, state.range(cache.length))
+            self.emit(told, oid, "reset")
+            begun = frozenset({self.place(("reset", self.site(node)))})
+            new = replace(cache, length=Linear(), failed=False, fed=begun, served=frozenset(), encoder=None)
+            state.heap[oid] = replace(state.cell(oid), cache=new)
+            return NONE
+        if name == "batch_repeat_interleave":
+            self.set_cache(state, oid, replace(cache, repeated=True))
             return NONE
         if name == "update":
-            self._fill(ref(oid), args, node, state)
+            self.used(oid, node, state)
+            form = cache.length + self.length_form(state, name="new tokens")
+            self.set_cache(state, oid, replace(cache, length=form, compacted=False))
             return self.fresh(state)
         if name == "to_legacy_cache":
-            return self.fresh(state, denied=True)
+            return self.fresh(state, "legacy cache", denied=True)
         for other in self.reachable(args.all(), state):
             if other != oid and state.cell(other).cache is not None:
                 self.give_away(other, node, state)
@@ -292,7 +294,9 @@ class Caches(Configs):
             )
             self.emit(event, oid)
         length = self._cropped_length(cache, amount, state)
-        self.set_cache(state, oid, replace(cache, length=length, compacted=True))
+        fed = cache.fed | {self.place(("cropped", self.site(node)))}
+        cropped = replace(cache, length=length, compacted=True, cropped=True, fed=fed, served=frozenset())
+        self.set_cache(state, oid, cropped)
 
     @staticmethod
     def _over_window(cache: Cache, state: State) -> Range | None:

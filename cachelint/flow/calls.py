@@ -13,6 +13,7 @@ from cachelint.flow.builtins import LIBRARY, Builtins
 from cachelint.flow.caches import CACHE_METHODS
 from cachelint.flow.configs import CHECKPOINT
 from cachelint.flow.expressions import become
+from cachelint.flow.layers import LAYER_CLASSES
 from cachelint.flow.library import (
     VERSION_PARSERS,
     VERSION_READERS,
@@ -21,11 +22,12 @@ from cachelint.flow.library import (
     is_model_class,
     is_other_library,
     is_pure,
+    is_transformers,
 )
 from cachelint.flow.machine import MAX_DEPTH
 from cachelint.flow.narrowing import releases_tested
 from cachelint.flow.project import Class
-from cachelint.flow.state import ANY_ITEM, Cell, Key, State
+from cachelint.flow.state import ANY_ITEM, OF_CACHE, Cell, Key, State
 from cachelint.flow.values import (
     NONE,
     UNKNOWN,
@@ -259,6 +261,8 @@ class Calls(Builtins):
         self, atom: Ref, cell: Cell, name: str, args: Arguments, node: cst.Call, state: State
     ) -> Value:
         receiver = ref(atom.oid)
+        if name in ("append", "insert", "extend") and OF_CACHE in cell.fields and args.args:
+            self.layer_added(args.args[-1], node, state)
         if name in ("append", "add", "appendleft") and args.args:
             self._store_any(atom.oid, args.args[0], state)
             return NONE
@@ -376,6 +380,10 @@ class Calls(Builtins):
             return self._made("model", cls, last, args, node, state)
         if is_config_class(cls):
             return self._made("config", cls, last, args, node, state)
+        if is_transformers(name) and last in LAYER_CLASSES:
+            return self.layer_made(last, node, state)
+        if last == "GenerationConfig" and "cache_implementation" in args.keywords:
+            self.implementation(args.keywords["cache_implementation"], False, node, state)
         if name in VERSION_PARSERS and args.args:
             return args.args[0]
         if name in VERSION_READERS and args.args and args.args[0].const() == "transformers":

@@ -12,6 +12,8 @@ from cachelint.flow.state import Cell, Key, State
 from cachelint.flow.values import Const, Value, ref
 
 CHECKPOINT: Key = ("#", "checkpoint")
+# The model that a configuration belongs to.
+OWNER: Key = ("#", "owner")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,9 @@ class Configs(Narrowing):
 
     def config_of(self, oid: int, cell: Cell, state: State) -> Value:
         """The `config` attribute of a model that was not given one."""
-        fields = {CHECKPOINT: cell.fields[CHECKPOINT]} if CHECKPOINT in cell.fields else {}
+        fields = {OWNER: ref(oid)}
+        if CHECKPOINT in cell.fields:
+            fields[CHECKPOINT] = cell.fields[CHECKPOINT]
         place = self.place(("config of", oid))
         state.heap[place] = Cell(kind="config", name=cell.name, fields=fields)
         return ref(place)

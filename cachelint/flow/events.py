@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cachelint.flow.numbers import Linear, Range
 from cachelint.flow.state import Cache
-from cachelint.flow.values import Trail
+from cachelint.flow.values import Trail, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -142,20 +142,24 @@ class Crop(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class UsedAfterFailure(Event):
-    """A use of a cache after a crop that may have raised was swallowed."""
+class OfCache(Event):
+    """Something that concerns one cache: `cache` is what was known of it just before."""
 
     cache: Cache
 
 
 @dataclass(frozen=True, slots=True)
-class Member(Event):
+class UsedAfterFailure(OfCache):
+    """A use of a cache after a crop that may have raised was swallowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member(OfCache):
     """A member of a cache is read (or called, or stored to) by its name, and nothing guards that.
 
     node: the attribute node (or the call). stored: it is assigned to. owner: the class whose surface decides.
     """
 
-    cache: Cache
     name: str
     stored: bool = False
 
@@ -166,16 +170,177 @@ class Member(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken(Event):
+class Taken(OfCache):
     """A cache is taken for a tuple of pairs: "subscript" or "iterate"."""
 
-    cache: Cache
     how: str
 
 
 @dataclass(frozen=True, slots=True)
+class Tested(OfCache):
+    """A cache's truth value is asked for. maybe: what else the value can be ("None", or nothing)."""
+
+    maybe: str
+
+
+@dataclass(frozen=True, slots=True)
+class LayersCounted(OfCache):
+    """`len(cache)`, the number of layers, is used where a number of tokens belongs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRead(OfCache):
+    """A number of tokens is read from the shape of a layer's tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut(OfCache):
+    """A layer's tensor is replaced by a slice of itself. name: "keys" or "values"."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Aliased(OfCache):
+    """A name that was to keep a cache as it was is used after the cache has changed.
+
+    how: "name" (a plain assignment), "copy" (`copy.copy`), "repeat" (`[cache] * n`). name: the name.
+    bound: where it was bound.
+    """
+
+    how: str
+    name: str
+    bound: cst.CSTNode
+
+
+@dataclass(frozen=True, slots=True)
+class LengthMoved(OfCache):
+    """The length of a static cache is used after a forward that moved it. asked: the call that gave it."""
+
+    asked: cst.CSTNode
+
+
+@dataclass(frozen=True, slots=True)
+class Copied(OfCache):
+    """`copy.deepcopy` of a cache that was filled with autograd on. sure: nothing outside can have turned it off."""
+
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reset(OfCache):
+    """`reset()` of a cache. length: the tokens in it."""
+
+    length: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded(OfCache):
+    """Recording is turned on. length: the tokens in the cache by then."""
+
+    length: Range
+
+
+@dataclass(frozen=True, slots=True)
+class MaximumTested(Event):
+    """Whether there is a maximum is tested as if none were None. how: "is", "is not" or "truth"."""
+
+    how: str
+    operand: cst.BaseExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled(Event):
+    """A layer whose tensors were set by hand is put among a cache's layers."""
+
+
+@dataclass(frozen=True, slots=True)
 class Made(Event):
-    """A cache class is called. by_position: what is passed first by position: "config", "data" or nothing."""
+    """A cache class is called.
+
+    by_position: what is passed first by position: "config", "data", "number" or nothing. positions, keywords:
+    the arguments. layers: those of the model that it is made for, where a configuration tells.
+    sure: those are certain.
+    """
 
     name: str
     by_position: str
+    positions: tuple[Value, ...] = ()
+    keywords: Mapping[str, Value] = field(default_factory=dict)
+    hidden: bool = False
+    layers: frozenset[str] = frozenset()
+    sure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Event):
+    """A class of the library is imported or used by name. name: the class; module: where from."""
+
+    name: str
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation(Event):
+    """A `cache_implementation` is chosen. cache: one is passed besides. value: the node that names it."""
+
+    name: str
+    cache: bool
+    value: cst.CSTNode
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Event):
+    """A call that runs a model, or is taken for one.
+
+    caches: those passed, as they were before. keyword: the name under which. generates: it is `generate`.
+    known: the receiver is a model for certain. model: its class, or what it is called. layers: those of its own
+    cache, sure: for certain. given: what is passed as the cache: "cache", "pairs" or nothing. options: the
+    keywords with known constants. capacity: the length behind the call less what a static cache holds. about:
+    what the flow found: "no loop crop", "other prompt", "same prompt", "grown ids", "other model",
+    "other config", "other encoder input".
+    """
+
+    caches: tuple[Cache, ...]
+    keyword: str
+    generates: bool
+    known: bool
+    model: str
+    layers: frozenset[str]
+    sure: bool
+    given: str
+    options: Mapping[str, object]
+    capacity: Range | None
+    about: frozenset[str]
+    argument: cst.Arg | None
+
+    @property
+    def classes(self) -> frozenset[str]:
+        """The class of the cache that is passed, where it is known."""
+        return self.caches[0].classes if len(self.caches) == 1 else frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Overridden(Event):
+    """A method of the library is overridden or replaced.
+
+    base: the library class; method: its name; parameters: those of the new one, with "**" where it takes any
+    others. text: the source of the new one.
+    """
+
+    base: str
+    method: str
+    parameters: tuple[str, ...]
+    text: str
+    methods: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDefault(OfCache):
+    """A cache is made once and for all: as the default of a parameter ("parameter"), or by a class ("class").
+
+    name: the parameter or attribute.
+    """
+
+    how: str
+    name: str

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import libcst as cst
 
+from cachelint.flow.dependence import names_in
 from cachelint.flow.machine import Machine
 from cachelint.flow.naming import is_cache_name
 from cachelint.flow.numbers import DIMENSION, Linear, Range
 from cachelint.flow.project import Class, Function, LocalFunction, Module, Resolved
-from cachelint.flow.state import ANY_ITEM, Cache, Cell, Key, State
+from cachelint.flow.state import ANY_ITEM, OF_CACHE, Cache, Cell, Key, State
 from cachelint.flow.values import (
     FALSE,
     NONE,
@@ -35,6 +37,8 @@ from cachelint.flow.values import (
     ref,
 )
 
+# What holds one entry a token.
+_OF_TOKENS = re.compile(r"(?:ids|tokens|mask|embeds|positions?|prompt|sequences?)$")
 _SINGLETONS = {"None": NONE, "True": TRUE, "False": FALSE}
 
 
@@ -84,6 +88,54 @@ class Expressions(Machine):
         """A cache is taken for a tuple of pairs."""
         raise NotImplementedError
 
+    def maximum_tested(self, value: Value, node: cst.BaseExpression, how: str, state: State) -> None:
+        """A value is tested as to whether it is something at all."""
+        raise NotImplementedError
+
+    def repeated(self, value: Value, node: cst.CSTNode, state: State) -> None:
+        """One thing is put several times into a list."""
+        raise NotImplementedError
+
+    def reveal(self, given: Value, node: cst.CSTNode, state: State) -> None:
+        """Whatever nothing is known of in a value is a KV cache."""
+        raise NotImplementedError
+
+    def tested(self, value: Value, node: cst.BaseExpression, state: State) -> None:
+        """The truth of a value is asked for."""
+        raise NotImplementedError
+
+    def name_read(self, name: str, value: Value, node: cst.CSTNode, state: State) -> None:
+        """A name is read."""
+        raise NotImplementedError
+
+    def layers_of_cache(self, oid: int, state: State) -> Value:
+        """`cache.layers`."""
+        raise NotImplementedError
+
+    def layer_attribute(self, oid: int, cell: Cell, name: str, state: State) -> Value:
+        """An attribute of a layer, or of one of its tensors."""
+        raise NotImplementedError
+
+    def sliced_tensor(self, cell: Cell, state: State) -> Value:
+        """A slice of a layer's tensor."""
+        raise NotImplementedError
+
+    def shape_read(self, cell: Cell, key: object, node: cst.CSTNode, state: State) -> None:
+        """One dimension of a shape is read."""
+        raise NotImplementedError
+
+    def counted_beside(self, form: Linear, others: tuple[Linear, ...], node: cst.CSTNode, state: State) -> None:
+        """A number meets others in arithmetic or a comparison."""
+        raise NotImplementedError
+
+    def counted(self, form: Linear, node: cst.CSTNode, state: State) -> None:
+        """A number is used as one of tokens."""
+        raise NotImplementedError
+
+    def library_named(self, name: str, node: cst.CSTNode, state: State) -> None:
+        """A thing of a library is used by its dotted name."""
+        raise NotImplementedError
+
     def config_of(self, oid: int, cell: Cell, state: State) -> Value:
         """The `config` attribute of a model that was not given one."""
         raise NotImplementedError
@@ -102,7 +154,9 @@ class Expressions(Machine):
         name = node.value
         if name in _SINGLETONS:
             return _SINGLETONS[name]
-        return self.as_cache(name, self.lookup(name, state), state, node)
+        value = self.as_cache(name, self.lookup(name, state), state, node)
+        self.name_read(name, value, node, state)
+        return value
 
     def lookup(self, name: str, state: State) -> Value:
         """What a name holds in the running function, its closures, its module, or among the builtins."""
@@ -157,6 +211,8 @@ class Expressions(Machine):
         """The value of a library's thing; the installed release is a value of its own."""
         if name in ("transformers.__version__", "transformers.utils.__version__"):
             return Value((Version(),))
+        if name in ("typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"):
+            return FALSE
         return lib(name)
 
     def as_cache(self, path: str, value: Value, state: State, node: cst.CSTNode) -> Value:
@@ -187,6 +243,9 @@ class Expressions(Machine):
         for atom in receiver.refs():
             self.member(atom.oid, node.attr.value, node, state)
         value = self.attribute(receiver, node.attr.value, state)
+        library = value.single
+        if isinstance(library, Lib):
+            self.library_named(library.name, node, state)
         path = self.path(node)
         return self.as_cache(path or node.attr.value, value, state, node)
 
@@ -245,6 +304,12 @@ class Expressions(Machine):
                 value = self.global_assignment(field[0].module, field[1], name, state)
                 state.heap[atom.oid] = state.cell(atom.oid).with_field(name, value)
                 return value
+        if name == "layers" and cell.cache is not None and not cell.denied:
+            return self.layers_of_cache(atom.oid, state)
+        if cell.kind in ("layer", "tensor") or (name == "shape" and OF_CACHE in cell.fields):
+            value = self.layer_attribute(atom.oid, cell, name, state)
+            state.heap[atom.oid] = state.cell(atom.oid).with_field(name, value)
+            return value
         special = self.method_value(ref(atom.oid), name, state)
         if special is not None:
             return special
@@ -279,25 +344,28 @@ class Expressions(Machine):
         receiver = self.eval(node.value, state)
         if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
             for element in node.slice:
-                self._eval_slice(element.slice, state)
+                self._eval_slice(element.slice, node.value, state)
             return self._sliced(node, receiver, state)
         index = self.eval(node.slice[0].slice.value, state)
         if not isinstance(index.const(), str):
             for atom in receiver.refs():
                 self.taken(atom.oid, "subscript", node, state)
-        value = self.item(receiver, index, state)
         key = index.const()
+        for atom in receiver.refs():
+            self.shape_read(state.cell(atom.oid), key, node, state)
+        value = self.item(receiver, index, state)
         if isinstance(key, str):
             return self.as_cache(key, value, state, node)
         return value
 
-    def _eval_slice(self, piece: cst.BaseSlice, state: State) -> None:
+    def _eval_slice(self, piece: cst.BaseSlice, of: cst.BaseExpression, state: State) -> None:
         if isinstance(piece, cst.Index):
             self.eval(piece.value, state)
         elif isinstance(piece, cst.Slice):
             for part in (piece.lower, piece.upper, piece.step):
-                if part is not None:
-                    self.eval(part, state)
+                number = self.eval(part, state).single if part is not None else None
+                if part is not None and isinstance(number, Num) and _OF_TOKENS.search(self.path(of)):
+                    self.counted(number.form, part, state)
 
     def _sliced(self, node: cst.Subscript, receiver: Value, state: State) -> Value:
         atom = receiver.single
@@ -307,6 +375,10 @@ class Expressions(Machine):
                 width = self.eval(piece.upper, state).const()
                 if isinstance(width, int) and width > 0:
                     return Value((Version(width=width),))
+        if isinstance(atom, Ref):
+            cell = state.cell(atom.oid)
+            if cell.kind == "tensor" and OF_CACHE in cell.fields:
+                return self.sliced_tensor(cell, state)
         return self.fresh(state)
 
     def item(self, receiver: Value, index: Value, state: State) -> Value:
@@ -358,6 +430,11 @@ class Expressions(Machine):
     def binary(self, node: cst.BinaryOperation, state: State) -> Value:
         left = self.eval(node.left, state)
         right = self.eval(node.right, state)
+        if isinstance(node.operator, cst.Multiply):
+            for value, side in ((left, node.left), (right, node.right)):
+                if isinstance(side, (cst.List, cst.Tuple)):
+                    self.repeated(self.element(value, state), node, state)
+                    return value
         return self.arithmetic(type(node.operator).__name__, left, right, node, state)
 
     def arithmetic(self, operator: str, left: Value, right: Value, node: cst.CSTNode, state: State) -> Value:
@@ -369,6 +446,9 @@ class Expressions(Machine):
         x, y = self.num(left, state), self.num(right, state)
         if x is None and y is None:
             return self.fresh(state)
+        if self.numbering.counts and x is not None and y is not None:
+            self.counted_beside(x.form, (y.form,), node, state)
+            self.counted_beside(y.form, (x.form,), node, state)
         # Beside a number there is a number, though nothing more is known of it.
         x, y = x or self.any_number(state), y or self.any_number(state)
         operator = operator.removesuffix("Assign")
@@ -413,6 +493,7 @@ class Expressions(Machine):
             operand = self.num(value, state) or self.any_number(state)
             return number(-operand.form, negated=not operand.negated, trail=operand.trail)
         if isinstance(node.operator, cst.Not):
+            self.tested(value, node.expression, state)
             return self.negate(value)
         if isinstance(node.operator, cst.Plus):
             return value
@@ -431,6 +512,10 @@ class Expressions(Machine):
             become(state, skipped or state)
             return left
         right = self.eval(node.right, onward)
+        if isinstance(node.operator, cst.Or) and self.caches(right, onward):
+            # What stands in for a cache where it is false is one itself.
+            self.reveal(left, node.left, onward)
+            self.tested(left, node.left, onward)
         become(state, self.join(onward, skipped) or onward)
         if isinstance(node.operator, cst.Or):
             left = left.without((Const(None), Const(False)))
@@ -554,6 +639,8 @@ class Expressions(Machine):
             value = self.eval(node.value, inner)
         else:
             value = self.eval(node.elt, inner)
+            if isinstance(node.elt, (cst.Name, cst.Attribute)) and not self._binds(node.for_in, node.elt):
+                self.repeated(value, node, state)
         joined = self.join(state, inner)
         assert joined is not None
         become(state, joined)
@@ -563,6 +650,16 @@ class Expressions(Machine):
         kind = "dict" if isinstance(node, cst.DictComp) else "list"
         state.heap[oid] = Cell(kind=kind, fields={ANY_ITEM: value})
         return ref(oid)
+
+    def _binds(self, loop: cst.CompFor, node: cst.BaseExpression) -> bool:
+        """Whether the loops of a comprehension bind what a name begins with."""
+        root = self.path(node).partition(".")[0]
+        clause: cst.CompFor | None = loop
+        while clause is not None:
+            if root in {name.partition(".")[0] for name in names_in(clause.target)}:
+                return True
+            clause = clause.inner_for_in
+        return False
 
     def _comprehend(self, loop: cst.CompFor, state: State) -> State:
         inner = state.copy()

@@ -8,21 +8,21 @@ from dataclasses import replace
 
 import libcst as cst
 
+from cachelint.flow.definitions import Definitions
 from cachelint.flow.expressions import become
-from cachelint.flow.library import ANY_LAYERS, CACHE_CLASSES, cache_class
+from cachelint.flow.library import ANY_LAYERS, CACHE_CLASSES, cache_class, names_no_grad
 from cachelint.flow.machine import Frame, Numbering
 from cachelint.flow.naming import annotation_denies, makes_tracked, touches_tracked, used_as_cache
 from cachelint.flow.numbers import Linear
 from cachelint.flow.project import Class, Function, LocalFunction, Module, Project
 from cachelint.flow.state import ANY_ITEM, Cache, Cell, Key, State
-from cachelint.flow.statements import Statements
 from cachelint.flow.units import Unit
 from cachelint.flow.values import NONE, UNKNOWN, Const, Func, Num, Ref, Tup, Value, ref
 
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
 
 
-class Interpreter(Statements):
+class Interpreter(Definitions):
     """One root function (or module) interpreted, with all that it calls."""
 
     def __init__(self, project: Project, releases: int, numbering: Numbering) -> None:
@@ -44,6 +44,7 @@ class Interpreter(Statements):
         unit, node = function.definition
         frame = self._frame(function, unit, node, outer=None, receiver=receiver)
         self._enter(frame, state)
+        self.no_grad = self._quiet(function)
         try:
             self._open_parameters(function, node, receiver, state)
             _, after = self._finish(frame, self.suite(node.body, state))
@@ -69,6 +70,7 @@ class Interpreter(Statements):
                     after.set_name(frame.number, name, _closing_over(found, frame.number))
                     continue
                 frame.unit = module.unit(start, end)
+                frame.body.append(frame.unit.tree)
                 after = self.execute(frame.unit.body, after)
             return after
         finally:
@@ -102,7 +104,7 @@ class Interpreter(Statements):
         receiver: Value,
     ) -> Frame:
         number = self.place(("frame", self.context, node))
-        frame = Frame(number, outer, function.module, unit, function.cls, function, receiver=receiver)
+        frame = Frame(number, outer, function.module, unit, function.cls, function, receiver=receiver, body=[node])
         frame.evidence = self._evidence(function)
         if outer is not None and outer in self.frames:
             frame.evidence |= self.frames[outer].evidence
@@ -119,6 +121,10 @@ class Interpreter(Statements):
         self.frames[frame.number] = frame
         self.stack.append(frame)
         state.frames[frame.number] = {}
+
+    def _quiet(self, function: Function) -> int:
+        """1 where a decorator of the function turns autograd off, else 0."""
+        return int(any(names_no_grad(name, name) for name in function.skeleton.decorators))
 
     def _finish(self, frame: Frame, end: State | None) -> tuple[Value, State | None]:
         """The value and the state of all ways out of a function."""
@@ -156,6 +162,8 @@ class Interpreter(Statements):
         defaults = self._defaults(definition.params, state)
         self._enter(frame, state)
         loops, self.loops = self.loops, []
+        quiet = self._quiet(function)
+        self.no_grad += quiet
         try:
             self._bind_parameters(definition.params, passed, keywords, defaults, hidden, state)
             if isinstance(definition, cst.Lambda):
@@ -164,6 +172,7 @@ class Interpreter(Statements):
         finally:
             self.stack.pop()
             self.loops = loops
+            self.no_grad -= quiet
         if after is not None:
             become(state, after)
         return self._result(function, frame, value, state)
@@ -263,6 +272,8 @@ class Interpreter(Statements):
         if receiver is not None and receiver.atoms and positional:
             names[positional.pop(0).name.value] = receiver
         for param in (*positional, *params.kwonly_params):
+            self.shared_parameter(param, state)
+        for param in (*positional, *params.kwonly_params):
             name = param.name.value
             value = self.fresh(state, name)
             if param.annotation is not None:
@@ -346,6 +357,18 @@ class Interpreter(Statements):
         state.heap[oid] = replace(state.cell(oid), cache=cache)
 
     # Globals
+
+    def run_fields(self, cls: Class, names: Sequence[str], state: State) -> None:
+        """Interpret assignments in the body of a class."""
+        frame = Frame(self.place(("class", cls.module.path, cls.skeleton.start)), None, cls.module, None)
+        self._enter(frame, state)
+        try:
+            for name in names:
+                frame.unit = cls.module.unit(*cls.skeleton.fields[name])
+                for node in frame.unit.body:
+                    self.shared_field(node, state)
+        finally:
+            self.stack.pop()
 
     def global_assignment(self, module: Module, lines: tuple[int, int], name: str, state: State) -> Value:
         """The value that an assignment at the top of a module (or of a class) gives a name."""

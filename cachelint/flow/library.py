@@ -124,6 +124,12 @@ VERSION_READERS = frozenset(
 )
 
 
+def names_no_grad(name: str, text: str) -> bool:
+    """Whether a context manager or decorator of this name, written so, turns autograd off."""
+    last = name.rsplit(".", 1)[-1]
+    return last in ("no_grad", "inference_mode") or (last == "set_grad_enabled" and "False" in text)
+
+
 def is_transformers(name: str) -> bool:
     """Whether a library name belongs to transformers."""
     return name.split(".", 1)[0] == "transformers"

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import libcst as cst
 
+from cachelint.flow.dependence import Dependence
 from cachelint.flow.events import Event
 from cachelint.flow.numbers import COUNT, Linear, Range, Symbol
 from cachelint.flow.project import Class, Function, Module, Project
@@ -41,6 +42,8 @@ class Frame:
     function: Function | None = None
     evidence: frozenset[str] = frozenset()
     receiver: Value = UNKNOWN
+    # What is run: the definition of the function, or the statements of the module so far.
+    body: list[cst.CSTNode] = field(default_factory=list)
     # Numbers from `since` on were given in this activation, from `statement` on in its unfinished statement;
     # `touched` are older places that this statement has made anew.
     since: int = 0
@@ -59,6 +62,13 @@ class Loop:
     continues: list[State] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class RunOfModel:
+    """A call that runs a model, with the bodies and call sites that led to it, outermost first."""
+
+    chain: tuple[tuple[tuple[cst.CSTNode, ...], cst.CSTNode], ...]
+
+
 class Numbering:
     """The symbols and heap places of one analysis, so that what one root function leaves another can read."""
 
@@ -66,7 +76,13 @@ class Numbering:
         self.symbols: dict[Hashable, Symbol] = {}
         self.objects: dict[Hashable, int] = {}
         self.lengths: set[Symbol] = set()
+        # Numbers of layers, with the cache whose they are.
+        self.counts: dict[Symbol, int] = {}
+        # Names that were bound to a cache which has another name.
+        self.kept: set[str] = set()
         self.frames: dict[int, Frame] = {}
+        # The calls that run models, by their numbers.
+        self.runs: dict[int, RunOfModel] = {}
         self._serial = 0
 
     def serial(self) -> int:
@@ -97,6 +113,9 @@ class Machine:
         self.defined: dict[Function, int] = {}
         self.loops: list[Loop] = []
         self.collect_at = MIN_GARBAGE
+        # How many of the blocks and functions around turn autograd off.
+        self.no_grad = 0
+        self.dependences: dict[tuple[cst.CSTNode, ...], Dependence] = {}
 
     # Time
 
@@ -180,7 +199,7 @@ class Machine:
         state.ranges[symbol] = span
         if any(s in self.lengths for number in found for s, f in number.form.terms if f > 0):
             self.lengths.add(symbol)
-        return Num(Linear.of(symbol), all(number.negated for number in found), found[0].trail)
+        return Num(Linear.of(symbol), all(number.negated for number in found), trail=found[0].trail)
 
     def _atom_number(self, atom: Atom, state: State) -> Num | None:
         if isinstance(atom, Num):
@@ -387,7 +406,7 @@ class Join:
                 return a if x.negated == y.negated or not x.negated else b
             form = self._phi(x.form, y.form, place, name)
             negated = x.negated and y.negated
-            return Value((Num(form, negated, x.trail or y.trail),))
+            return Value((Num(form, negated, trail=x.trail or y.trail),))
         m, n = a.single, b.single
         if isinstance(m, Tup) and isinstance(n, Tup) and len(m.items) == len(n.items):
             pairs = enumerate(zip(m.items, n.items, strict=True))

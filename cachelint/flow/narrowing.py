@@ -138,6 +138,7 @@ class Narrowing(Expressions):
         operator = _OPERATORS.get(type(target.operator))
         if operator in ("==", "!=") and right.const() is None:
             inner = node.left.target if isinstance(node.left, cst.NamedExpr) else node.left
+            self.maximum_tested(left, node, "is" if operator == "==" else "is not", state)
             true, false = self._split_none(left, inner, state)
             return (true, false) if operator == "==" else (false, true)
         if operator is None:
@@ -145,6 +146,9 @@ class Narrowing(Expressions):
         x, y = self.num(left, state), self.num(right, state)
         versions = isinstance(left.single, Version) or isinstance(right.single, Version)
         if x is not None and y is not None and not versions:
+            if self.numbering.counts:
+                self.counted_beside(x.form, (y.form,), node, state)
+                self.counted_beside(y.form, (x.form,), node, state)
             value = _test(operator, x.form, y.form)
         else:
             value = self._relate(operator, left, right)
@@ -176,6 +180,7 @@ class Narrowing(Expressions):
 
     def split(self, value: Value, node: cst.BaseExpression, state: State) -> tuple[State | None, State | None]:
         """The states in which a value that `node` gave is true and false."""
+        self.tested(value, node, state)
         other = state.copy()
         true = self.assume(value, state, True)
         false = self.assume(value, other, False)

@@ -19,6 +19,8 @@ EMPTY: Mapping[Key, Value] = MappingProxyType({})
 # An attribute is keyed by its name, an item by ("item", constant), what the interpreter remembers by ("#", …).
 Key = str | tuple[str, object]
 ANY_ITEM: Key = ("item", ...)
+# The cache that a layer, a tensor or a shape belongs to.
+OF_CACHE: Key = ("#", "of cache")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,12 @@ class Cache:
     excluded: classes that a guard has ruled out.
     compacted: it was cropped, and nothing was fed since.
     failed: a crop may have raised half way, was swallowed, and the cache is still the same.
+    cropped: on some path it was cropped, and nothing was fed since.
+    fed: the calls that fed it since it was made, cropped or reset; served: those among them that generate.
+    models: the models that fed it. origin: the model whose configuration it was made from.
+    configured: it was made from a configuration. graded: it was filled with autograd on.
+    repeated: its batch was repeated. capacity: what a static one holds, in tokens.
+    encoder: what its encoder was given.
     trail: how it was made. filled: what filled it last.
     """
 
@@ -48,6 +56,16 @@ class Cache:
     excluded: frozenset[str] = frozenset()
     compacted: bool = False
     failed: bool = False
+    cropped: bool = False
+    fed: frozenset[int] = frozenset()
+    served: frozenset[int] = frozenset()
+    models: frozenset[int] = frozenset()
+    origin: int | None = None
+    configured: bool = False
+    graded: bool = False
+    repeated: bool = False
+    capacity: Linear | None = None
+    encoder: Value | None = None
     trail: Trail | None = field(default=None, compare=False)
     filled: Trail | None = field(default=None, compare=False)
 
@@ -72,6 +90,16 @@ class Cache:
             excluded=self.excluded & other.excluded,
             compacted=self.compacted and other.compacted,
             failed=self.failed or other.failed,
+            cropped=self.cropped or other.cropped,
+            fed=self.fed | other.fed,
+            served=self.served | other.served,
+            models=self.models | other.models,
+            origin=self.origin if self.origin == other.origin else None,
+            configured=self.configured and other.configured,
+            graded=self.graded and other.graded,
+            repeated=self.repeated or other.repeated,
+            capacity=self.capacity if self.capacity == other.capacity else None,
+            encoder=self.encoder if self.encoder == other.encoder else None,
             trail=self.trail or other.trail,
             filled=self.filled or other.filled,
         )

@@ -10,6 +10,7 @@ import libcst as cst
 
 from cachelint.flow.calls import Calls
 from cachelint.flow.events import Crop, Event
+from cachelint.flow.library import names_no_grad
 from cachelint.flow.machine import Loop
 from cachelint.flow.numbers import Linear
 from cachelint.flow.project import LocalFunction
@@ -59,6 +60,7 @@ class Statements(Calls):
         value = self.eval(node.value, state)
         for target in node.targets:
             self.bind(target.target, value, state, node)
+        self.aliased(node.targets[0].target, node.value, value, state)
         return state
 
     def annotated(self, node: cst.AnnAssign, state: State) -> State | None:
@@ -90,6 +92,8 @@ class Statements(Calls):
         elif isinstance(target, cst.Attribute):
             receiver = self.eval(target.value, state)
             self.store_attribute(receiver, target.attr.value, value, state, target)
+            if target.attr.value == "cache_implementation":
+                self.implementation(value, False, target, state)
         elif isinstance(target, cst.Subscript):
             self._store_item(target, value, state)
         elif isinstance(target, (cst.Tuple, cst.List)):
@@ -136,13 +140,23 @@ class Statements(Calls):
             if node is not None:
                 self.member(atom.oid, name, node, state, stored=True)
             cell = state.cell(atom.oid)
+            if node is not None:
+                self.layer_stored(cell, name, value, node, state)
             if len(refs) > 1 and name in cell.fields:
                 value = cell.fields[name].union(value)
             state.heap[atom.oid] = cell.with_field(name, value)
             self.stored(atom.oid, name, value, state)
+        if node is not None:
+            self.replaced(receiver, name, value, node, state)
         klass = receiver.single
         if isinstance(klass, Cls):
             self.stored_on_class(klass.cls, name, value, state)
+
+    def replaced(self, receiver: Value, name: str, value: Value, node: cst.CSTNode, state: State) -> None:
+        """An attribute is replaced by something, which can be a function."""
+
+    def shared_parameter(self, param: cst.Param, state: State) -> None:
+        """The default of a parameter."""
 
     def stored(self, oid: int, name: str, value: Value, state: State) -> None:
         """Called after each store to an attribute."""
@@ -221,6 +235,8 @@ class Statements(Calls):
             return state
         for alias in node.names:
             name = alias.evaluated_name
+            if not node.relative:
+                self.library_named(f"{module}.{name}", alias, state)
             self._bind_import(alias.evaluated_alias or name, module, name, len(node.relative), state)
         return state
 
@@ -307,6 +323,7 @@ class Statements(Calls):
 
     def with_block(self, node: cst.With, state: State) -> State | None:
         swallows = False
+        quiet = sum(self._turns_autograd_off(item.item) for item in node.items)
         for item in node.items:
             value = self.eval(item.item, state)
             if isinstance(item.item, cst.Call):
@@ -314,14 +331,25 @@ class Statements(Calls):
             if item.asname is not None:
                 entered = self._entered(value, item.item, state)
                 self.bind(item.asname.name, entered, state)
-        if not swallows:
-            return self.suite(node.body, state)
+        self.no_grad += quiet
+        try:
+            return self._inside(node, state) if swallows else self.suite(node.body, state)
+        finally:
+            self.no_grad -= quiet
+
+    def _inside(self, node: cst.With, state: State) -> State | None:
+        """The body of a block that swallows what it raises."""
         known = dict(self.events)
         before = state.copy()
         failed = self.join(self.suite(node.body, state), before)
         if failed is not None:
             self._fail(self._cropped_since(known), failed)
         return failed
+
+    def _turns_autograd_off(self, node: cst.BaseExpression) -> bool:
+        if not isinstance(node, cst.Call):
+            return False
+        return names_no_grad(self.path(node.func), self.unit.text(node))
 
     def _entered(self, value: Value, node: cst.BaseExpression, state: State) -> Value:
         atom = value.single
@@ -423,6 +451,8 @@ class Statements(Calls):
     def function(self, node: cst.FunctionDef, state: State) -> State | None:
         function = self.local(LocalFunction(self.unit, node, node.name.value, self.frame.cls), node)
         value = Value((Func(function, self.frame.number),))
+        for param in (*node.params.posonly_params, *node.params.params, *node.params.kwonly_params):
+            self.shared_parameter(param, state)
         for decorator in reversed(node.decorators):
             value = self._decorated(value, decorator.decorator, state)
         self.defined.setdefault(function, self.frame.number)

@@ -65,10 +65,15 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Num:
-    """A whole number. `negated` tells that the code wrote it as the negative of something."""
+    """A whole number.
+
+    negated: the code wrote it as the negative of something. live: it is the length of the cache at a heap place
+    itself, a tensor that moves with the cache, as it was asked for by a call.
+    """
 
     form: Linear
     negated: bool = False
+    live: tuple[int, cst.CSTNode] | None = None
     trail: Trail | None = field(default=None, compare=False)
 
 
@@ -248,7 +253,7 @@ def number(form: Linear | int, *, negated: bool = False, trail: Trail | None = N
     """The value of a whole number."""
     if isinstance(form, int):
         form = Linear((), form)
-    return Value((Num(form, negated, trail),))
+    return Value((Num(form, negated, trail=trail),))
 
 
 def constant(value: object) -> Value:

@@ -1,0 +1,101 @@
+"""Rewrites that insert or take away whole statements and arguments, as text."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from cachelint.flow.events import Event, Overridden, SharedDefault
+from cachelint.flow.spans import Span
+from cachelint.rule import Rewrite
+
+
+def statement_of(event: Event) -> cst.SimpleStatementLine | None:
+    """The simple statement that an event's node is part of, where that stands on lines of its own."""
+    node: cst.CSTNode | None = event.node
+    while node is not None and not isinstance(node, cst.SimpleStatementLine):
+        if isinstance(node, (cst.Lambda, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, cst.IfExp)):
+            return None
+        node = event.unit.parent(node)
+    return node
+
+
+def before_statement(event: Event, text: str, message: str) -> Rewrite | None:
+    """A statement put on a line before that of the event; None where there is no such line."""
+    line = statement_of(event)
+    if line is None:
+        return None
+    unit = event.unit
+    row = unit.span(line).row
+    written = unit.module.source.lines[row - 1]
+    indent = written[: len(written) - len(written.lstrip())]
+    place = Span(row, len(indent), row, len(indent))
+    return Rewrite("unsafe", message, ((place, f"{text}{unit.module.source.newline}{indent}"),))
+
+
+def without_argument(event: Event, name: str) -> Rewrite | None:
+    """The call of the event without one of its keyword arguments."""
+    call = event.node
+    if not isinstance(call, cst.Call):
+        return None
+    index = next((i for i, a in enumerate(call.args) if a.keyword is not None and a.keyword.value == name), None)
+    if index is None or len(call.args) < 2:
+        return None
+    first, last = event.unit.span(call.args[index]), event.unit.span(call.args[index])
+    if index:
+        before = event.unit.span(call.args[index - 1].value)
+        span = Span(before.end_row, before.end_column, last.end_row, last.end_column)
+        comma = "," if isinstance(call.args[index].comma, cst.Comma) and index < len(call.args) - 1 else ""
+        span = Span(span.row, span.column, last.end_row, last.end_column + len(comma))
+        text = comma
+    else:
+        after = event.unit.span(call.args[1])
+        span, text = Span(first.row, first.column, after.row, after.column), ""
+    return Rewrite("unsafe", f"Take `{name}=` away", ((span, text),))
+
+
+def none_default(event: SharedDefault) -> Rewrite | None:
+    """The default of a parameter made None, and the cache made at the beginning of the body."""
+    unit = event.unit
+    node: cst.CSTNode | None = event.node
+    while node is not None and not isinstance(node, cst.FunctionDef):
+        node = unit.parent(node)
+    if node is None or not isinstance(node.body, cst.IndentedBlock):
+        return None
+    body = list(node.body.body)
+    first = body[0]
+    documented = isinstance(first, cst.SimpleStatementLine) and re.match(r"[rRuU]?([\"'])", unit.text(first).lstrip())
+    if documented:
+        if len(body) == 1:
+            return None
+        first = body[1]
+    row = unit.span(first).row
+    lines = unit.module.source.lines
+    written = lines[row - 1]
+    indent = written[: len(written) - len(written.lstrip())]
+    if written.lstrip().startswith("@"):
+        return None
+    outer = lines[unit.span(node).row - 1]
+    step = indent[len(outer) - len(outer.lstrip()) :] or "    "
+    newline = unit.module.source.newline
+    made = unit.text(event.node)
+    text = f"if {event.name} is None:{newline}{indent}{step}{event.name} = {made}{newline}{indent}"
+    place = Span(row, len(indent), row, len(indent))
+    edits = ((unit.span(event.node), "None"), (place, text))
+    return Rewrite("safe", "Make the cache in the body", edits)
+
+
+def open_parameters(event: Overridden) -> Rewrite | None:
+    """`**kwargs` added to the parameters of a method."""
+    unit = event.unit
+    node = unit.parent(event.node)
+    if not isinstance(node, cst.FunctionDef):
+        return None
+    params = node.params
+    last = [*params.posonly_params, *params.params, *params.kwonly_params]
+    if isinstance(params.star_arg, cst.Param) and not params.kwonly_params:
+        last.append(params.star_arg)
+    end = unit.span(last[-1])
+    place = Span(end.end_row, end.end_column, end.end_row, end.end_column)
+    return Rewrite("safe", "Take what else is passed", ((place, ", **kwargs"),))

@@ -1,0 +1,90 @@
+"""## What it does
+Reports a cache whose truth value is asked for, as in `if cache` or `cache or DynamicCache()`.
+
+## Why is this bad
+The length of a cache is its number of layers. An empty `DynamicCache()` has none yet and is false, so that
+`cache or DynamicCache()` drops the caller's cache; one made with a `config` is true while it is just as empty.
+
+## Example
+```python
+from transformers import DynamicCache
+
+def step(model, ids, past_key_values=None):
+    cache = past_key_values or DynamicCache()
+    return model(ids, past_key_values=cache)
+```
+
+## Use instead
+```python
+from transformers import DynamicCache
+
+def step(model, ids, past_key_values=None):
+    cache = past_key_values if past_key_values is not None else DynamicCache()
+    return model(ids, past_key_values=cache)
+```
+
+## Fix safety
+`x or y` becomes `x if x is not None else y`, safe where `x` is a name that is a cache or None. Of a plain test nobody
+knows whether "is there one" or "is there anything in it" was meant: advice.
+
+## References
+- <https://github.com/huggingface/peft/pull/2106> (the same in another library; a maintainer's advice)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cachelint.contracts import surface
+from cachelint.flow.events import Event, Tested
+from cachelint.rule import Finding, Rewrite, Rule
+
+
+class CacheTruthiness(Rule):
+    """KV204."""
+
+    code = "KV204"
+    name = "cache-truthiness"
+    triggers = (
+        r"\b(?:if|while|not|and|or|elif|assert|bool\()\s*[\w.]*(?:past_key_values?|cache|past|kv|pkv)\w*"
+        r"\s*(?:\n|:|\)|,|\]|and\b|or\b|else\b)",
+        r"(?:past_key_values?[\"']?\]?|cache|past|kv)\)?\s+or\s",
+    )
+    judges = (Tested,)
+    facts = (
+        ("bool(DynamicCache())", "behaviour", "truth_of_empty"),
+        ("bool(DynamicCache(config=…))", "behaviour", "truth_of_empty_with_config"),
+    )
+
+    def check(self, event: Event, releases: int) -> Iterator[Finding]:
+        """One finding where the cache can be empty."""
+        assert isinstance(event, Tested)
+        if event.cache.classes and event.cache.classes <= {"StaticCache"}:
+            return
+        if event.cache.configured:
+            pieces = surface.shown(
+                "truth_of_empty_with_config", releases, "True", effect="changes", detail="true while it is empty"
+            )
+            what = "a cache made with a configuration is true while it is empty"
+        else:
+            pieces = surface.shown("truth_of_empty", releases, "False", effect="changes", detail="false while empty")
+            what = "an empty cache is false"
+        if pieces:
+            rewrite = self._rewrite(event)
+            yield Finding("warning", f"the truth value of a cache says how many layers it has: {what}", pieces, rewrite)
+
+    @staticmethod
+    def _rewrite(event: Tested) -> Rewrite:
+        import libcst as cst
+
+        unit, node = event.unit, event.node
+        whole = unit.parent(node)
+        chosen = isinstance(whole, cst.BooleanOperation) and isinstance(whole.operator, cst.Or) and whole.left is node
+        if not chosen or not isinstance(whole, cst.BooleanOperation) or not isinstance(node, (cst.Name, cst.Attribute)):
+            return Rewrite("display", "Ask `is not None`, or `get_seq_length() > 0`, whichever was meant")
+        text = unit.text(node)
+        choice = f"{text} if {text} is not None else {unit.text(whole.right)}"
+        outer = unit.parent(whole)
+        if not isinstance(outer, (cst.Assign, cst.AnnAssign, cst.Arg, cst.Return)) and not whole.lpar:
+            choice = f"({choice})"
+        return Rewrite("safe", "Ask whether it is None", ((unit.span(whole), choice),))
