@@ -96,6 +96,8 @@ def open_parameters(event: Overridden) -> Rewrite | None:
     last = [*params.posonly_params, *params.params, *params.kwonly_params]
     if isinstance(params.star_arg, cst.Param) and not params.kwonly_params:
         last.append(params.star_arg)
-    end = unit.span(last[-1])
+    param = last[-1]
+    typed = param.annotation.annotation if param.annotation is not None else param.name
+    end = unit.span(param.default or typed)
     place = Span(end.end_row, end.end_column, end.end_row, end.end_column)
     return Rewrite("safe", "Take what else is passed", ((place, ", **kwargs"),))

@@ -22,7 +22,7 @@ class Layers:
 
 
 # Pattern of the name (of any owner, which uploads copies), the model type, and the window: a number, None for none,
-# or "" for that of the type's default.
+# or "" for that of the type's default; "linear" where the default, unlike the published one, has no linear layer.
 _CHECKPOINTS: tuple[tuple[str, str, int | str | None], ...] = (
     (r"gpt-oss-\d+b.*", "gpt_oss", ""),
     (r"mistral-7b(?:-instruct)?-v0\.1.*", "mistral", 4096),
@@ -51,7 +51,7 @@ _CHECKPOINTS: tuple[tuple[str, str, int | str | None], ...] = (
     (r"phi-4(?:-reasoning.*)?", "phi3", None),
     (r"starcoder2-\d+b.*", "starcoder2", 4096),
     (r"c4ai-command-r7b.*|command-a-.*|c4ai-command-a.*", "cohere2", 4096),
-    (r"lfm2-\d+.*", "lfm2", ""),
+    (r"lfm2-\d+.*", "lfm2", "linear"),
     (r"falcon-h1-.*", "falcon_h1", ""),
     (r"mamba-\d+.*", "mamba", ""),
     (r"(?:distil)?gpt2(?:-medium|-large|-xl)?", "gpt2", None),
@@ -98,6 +98,8 @@ def _checkpoint(family: str, window: int | str | None) -> Layers | None:
     known = of_type(family)
     if known is None or window == "":
         return known
+    if window == "linear":
+        return Layers(frozenset({"full", "linear"}))
     if window is None:
         kinds = known.kinds - {"sliding", "chunked"}
         return Layers(kinds or frozenset({"full"}))

@@ -113,7 +113,8 @@ class Caches(Lives):
 
     def _tell_made(self, name: str, args: Arguments, node: cst.Call, state: State) -> None:
         first = args.args[0] if args.args and not args.hidden else UNKNOWN
-        config = args.keywords.get("config", first)
+        named = [value for value in args.args if self._says_config(value, state)]
+        config = args.keywords.get("config", named[0] if named else UNKNOWN)
         told = self.layers_of_config(config, state) if self._says_config(config, state) else KnownLayers(frozenset())
         by_position = ""
         if self._says_config(first, state):

@@ -176,6 +176,8 @@ class Calls(Builtins):
             return self._call_on_object(atom, name, args, node, state)
         if isinstance(atom, Const):
             return self.fresh(state)
+        if isinstance(atom, Lib):
+            self.library_named(f"{atom.name}.{name}", node.func, state)
         value = self._attribute(atom, Value((atom,)), name, state)
         if value.atoms and not isinstance(value.single, Method):
             return self.call(value, args, node, state)
@@ -208,9 +210,13 @@ class Calls(Builtins):
             return ref(atom.oid)
         if name == "size" and len(args.args) == 1:
             shape = self.attribute(ref(atom.oid), "shape", state)
+            for each in shape.refs():
+                self.shape_read(state.cell(each.oid), args.args[0].const(), node, state)
             return self.item(shape, args.args[0], state)
         if name == "forward" or "past_key_values" in args.keywords:
-            return self.forward(ref(atom.oid), args, node, state)
+            inner = name not in ("forward", "__call__") and cell.kind != "model"
+            receiver = self.attribute(ref(atom.oid), name, state) if inner else ref(atom.oid)
+            return self.forward(receiver, args, node, state)
         return self.unknown_call(args, node, state, ref(atom.oid))
 
     def _call_on_super(self, cell: Cell, name: str, args: Arguments, node: cst.Call, state: State) -> Value:

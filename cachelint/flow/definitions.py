@@ -80,7 +80,7 @@ class Definitions(Statements):
             target: cst.BaseExpression | None = None
             if isinstance(node, cst.Assign):
                 target = node.targets[0].target
-            elif isinstance(node, cst.AnnAssign) and "ClassVar" not in self.unit.text(node.annotation):
+            elif isinstance(node, cst.AnnAssign) and "ClassVar" not in self.unit.text(node.annotation.annotation):
                 target = node.target
             value = node.value if isinstance(node, (cst.Assign, cst.AnnAssign)) else None
             if target is None or not isinstance(value, cst.Call):

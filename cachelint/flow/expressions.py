@@ -633,6 +633,21 @@ class Expressions(Machine):
 
     def comprehension(self, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp, state: State) -> Value:
         names = dict(state.frames[self.frame.number])
+        before = state.copy()
+        value = self._element_of(node, state)
+        if _fed(before, state):
+            # What the first turn did to a cache, the second one meets.
+            state.frames[self.frame.number] = dict(names)
+            value = self._element_of(node, state)
+        # The targets are the comprehension's own; a walrus in it is rare enough to be let go.
+        state.frames[self.frame.number] = names
+        oid = self.place(self.site(node))
+        kind = "dict" if isinstance(node, cst.DictComp) else "list"
+        state.heap[oid] = Cell(kind=kind, fields={ANY_ITEM: value})
+        return ref(oid)
+
+    def _element_of(self, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp, state: State) -> Value:
+        """Any one element of a comprehension, with what making it does."""
         inner = self._comprehend(node.for_in, state)
         if isinstance(node, cst.DictComp):
             self.eval(node.key, inner)
@@ -644,12 +659,7 @@ class Expressions(Machine):
         joined = self.join(state, inner)
         assert joined is not None
         become(state, joined)
-        # The targets are the comprehension's own; a walrus in it is rare enough to be let go.
-        state.frames[self.frame.number] = names
-        oid = self.place(self.site(node))
-        kind = "dict" if isinstance(node, cst.DictComp) else "list"
-        state.heap[oid] = Cell(kind=kind, fields={ANY_ITEM: value})
-        return ref(oid)
+        return value
 
     def _binds(self, loop: cst.CompFor, node: cst.BaseExpression) -> bool:
         """Whether the loops of a comprehension bind what a name begins with."""
@@ -694,6 +704,14 @@ class Expressions(Machine):
                 length = cache.length + self.length_form(state, name="new tokens")
                 self.set_cache(state, oid, replace(cache, length=length))
         return self.fresh(state)
+
+
+def _fed(before: State, after: State) -> bool:
+    """Whether a cache that was there before has been fed since."""
+    return any(
+        cell.cache is not None and (now := after.cell(oid).cache) is not None and now.fed != cell.cache.fed
+        for oid, cell in before.heap.items()
+    )
 
 
 def become(state: State, other: State) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from cachelint.contracts.releases import comparing, part_comparing
-from cachelint.contracts.surface import with_member
+from cachelint.contracts.surface import with_member, without_class
 from cachelint.flow.expressions import Expressions
 from cachelint.flow.library import CACHE_CLASSES, cache_class
 from cachelint.flow.numbers import Linear
@@ -228,6 +228,11 @@ class Narrowing(Expressions):
 
     def _assume_name(self, atom: HasName, state: State, truth: bool) -> bool:
         holds = truth != atom.negated
+        library = atom.value.single
+        if isinstance(library, Lib):
+            # Whether the library has a class is a question about the release, too.
+            missing = without_class(atom.name, library.name, state.releases)
+            state.releases &= ~missing if holds else missing
         for pointer in atom.value.refs():
             cell = state.cell(pointer.oid)
             if holds:

@@ -142,6 +142,8 @@ class Statements(Calls):
             cell = state.cell(atom.oid)
             if node is not None:
                 self.layer_stored(cell, name, value, node, state)
+                if name == "layers" and cell.cache is not None:
+                    self.layer_added(self.element(value, state), node, state)
             if len(refs) > 1 and name in cell.fields:
                 value = cell.fields[name].union(value)
             state.heap[atom.oid] = cell.with_field(name, value)
