@@ -59,6 +59,7 @@ SELECTION = options_of(
     click.option("--select", type=Codes(), metavar="CODES", help="Only these rules (codes or their beginnings)."),
     click.option("--ignore", type=Codes(), metavar="CODES", help="All rules but these."),
     click.option("--extend-select", type=Codes(), metavar="CODES", help="These rules as well."),
+    click.option("--per-file-ignores", metavar="PATTERN:CODES", multiple=True, help="Ignore rules in some files."),
     click.option("--exclude", metavar="PATTERNS", help="Gitignore patterns of files to leave out, by commas."),
     click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="The configuration to use."),
     click.option("--isolated", is_flag=True, help="Read no configuration."),
@@ -113,6 +114,8 @@ def cli() -> None:
 @click.option("--diff", "diff", is_flag=True, help="Print what the fixes would change, and write nothing.")
 @click.option("--stdin-filename", type=click.Path(path_type=Path), metavar="FILE", help="The name of `-`.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule.")
+@click.option("--ignore-noqa", is_flag=True, help="Report what a comment suppresses, too.")
+@click.option("--add-noqa", is_flag=True, help="Write a `# noqa` for each finding into the files.")
 @click.option("--exit-zero", is_flag=True, help="Leave with 0 even where something is found.")
 def check(paths: tuple[Path, ...], **options: Any) -> None:
     """Lint files and folders (default: the current folder; `-` reads standard input).
@@ -122,6 +125,8 @@ def check(paths: tuple[Path, ...], **options: Any) -> None:
     from cachelint.run import Run
 
     run = Run(**{**_settings(paths, options), "paths": paths or (Path("."),)})
+    if options["add_noqa"]:
+        _finish(run.add_noqa)
     _finish(lambda: run.fix(write=not options["diff"]) if options["fix"] or options["diff"] else run.check())
 
 
@@ -213,9 +218,22 @@ def _read_settings(paths: Iterable[Path], options: dict[str, Any]) -> Settings:
     for key in ("select", "ignore", "extend_select"):
         if options.get(key) is not None:
             settings = replace(settings, **{key: options[key]})
+    if options.get("per_file_ignores"):
+        settings = replace(settings, per_file_ignores=_per_file(options["per_file_ignores"]))
     if options.get("exclude") is not None:
         settings = replace(settings, exclude=tuple(p.strip() for p in options["exclude"].split(",") if p.strip()))
     return settings
+
+
+def _per_file(given: Iterable[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The patterns with their codes; a pattern that is given several times has all of them."""
+    found: dict[str, tuple[str, ...]] = {}
+    for each in (part.strip() for text in given for part in text.split(",")):
+        pattern, colon, code = each.rpartition(":")
+        if not colon or not pattern or not code:
+            fail(f"--per-file-ignores: {each!r} is not of the form PATTERN:CODE")
+        found[pattern] = (*found.get(pattern, ()), code.upper())
+    return tuple(found.items())
 
 
 def _settings(paths: tuple[Path, ...], options: dict[str, Any]) -> dict[str, Any]:
@@ -236,6 +254,7 @@ def _settings(paths: tuple[Path, ...], options: dict[str, Any]) -> dict[str, Any
         "statistics": bool(options.get("statistics")),
         "exit_zero": bool(options.get("exit_zero")),
         "stdin_filename": options.get("stdin_filename"),
+        "ignore_noqa": bool(options.get("ignore_noqa")),
     }
 
 

@@ -31,7 +31,8 @@ class Settings:
     """What a run is to do.
 
     transformers: the release range as the user wrote it, None to infer it. select, ignore, extend_select: rule
-    codes or their beginnings. exclude, extend_exclude: gitignore patterns. source: the file it came from.
+    codes or their beginnings. exclude, extend_exclude: gitignore patterns. per_file_ignores: such a pattern, and
+    the codes that it ignores. source: the file it came from.
     """
 
     transformers: str | None = None
@@ -40,6 +41,7 @@ class Settings:
     extend_select: tuple[str, ...] = ()
     exclude: tuple[str, ...] = DEFAULT_EXCLUDE
     extend_exclude: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     respect_gitignore: bool = True
     unsafe_fixes: bool = False
     output_format: str = "full"
@@ -127,8 +129,12 @@ def _from_table(path: Path, table: Mapping[str, Any]) -> Settings:
 
 
 def _typed(path: Path, key: str, value: Any, kind: str) -> Any:
+    if kind.startswith("tuple[tuple"):
+        if isinstance(value, Mapping) and all(_is_list(codes) for codes in value.values()):
+            return tuple((pattern, tuple(codes)) for pattern, codes in value.items())
+        raise ConfigError(f"{path}: `{key}` must be a table of patterns with lists of codes, not {value!r}")
     if kind.startswith("tuple"):
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        if _is_list(value):
             return tuple(value)
         raise ConfigError(f"{path}: `{key}` must be a list of strings, not {value!r}")
     if kind == "bool":
@@ -138,3 +144,7 @@ def _typed(path: Path, key: str, value: Any, kind: str) -> Any:
     if isinstance(value, str):
         return value
     raise ConfigError(f"{path}: `{key}` must be a string, not {value!r}")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)

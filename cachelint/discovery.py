@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pathspec
 
+from cachelint.config import Settings
+
 SUFFIXES = (".py", ".pyi", ".ipynb")
 
 
@@ -122,3 +124,27 @@ def _ignored(path: str, is_folder: bool, rules: Rules) -> bool:
         if found.include is not None:
             verdict = found.include
     return verdict
+
+
+class PerFileIgnores:
+    """Which rules the settings ignore in which files; a pattern after `!` stands for all other files."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._base = settings.source.parent if settings.source is not None else Path.cwd()
+        self._specs = [
+            (pathspec.GitIgnoreSpec.from_lines([pattern.removeprefix("!")]), pattern.startswith("!"), codes)
+            for pattern, codes in settings.per_file_ignores
+        ]
+
+    def ignores(self, path: Path, code: str) -> bool:
+        """Whether a rule's findings in a file are not wanted."""
+        if not self._specs:
+            return False
+        relative = os.path.relpath(path, self._base).replace(os.sep, "/")
+        if relative.startswith("../"):
+            relative = path.name
+        return any(
+            spec.match_file(relative) is not negated
+            for spec, negated, codes in self._specs
+            if any(wanted == "ALL" or code.startswith(wanted) for wanted in codes)
+        )

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
+from cachelint import suppressions
 from cachelint.config import Settings
 from cachelint.diagnostics import Diagnostic, Edit, Fix, Location
-from cachelint.discovery import Candidate, discover
+from cachelint.discovery import Candidate, PerFileIgnores, discover
 from cachelint.rule import all_rules
 from cachelint.sources import Source, SourceError, decode
+from cachelint.suppressions import Suppression
 from cachelint.target import Targets
 
 if TYPE_CHECKING:
@@ -54,12 +56,13 @@ class FileResult:
     """What the analysis of one file tells.
 
     calls: each root with the functions that were judged as its callees. sought: functions of which a caller in
-    another file can tell more.
+    another file can tell more. suppressed: the suppressions in the file, where there are any.
     """
 
     judged: list[Judged] = field(default_factory=list)
     calls: list[tuple[Place | None, frozenset[Place]]] = field(default_factory=list)
     sought: frozenset[Sought] = frozenset()
+    suppressed: tuple[Source, tuple[Suppression, ...]] | None = None
     unfinished: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
@@ -67,8 +70,9 @@ class FileResult:
 class Checker:
     """Checks files with one set of settings."""
 
-    def __init__(self, settings: Settings, option: str | None = None) -> None:
+    def __init__(self, settings: Settings, option: str | None = None, *, ignore_noqa: bool = False) -> None:
         self.settings = settings
+        self.ignore_noqa = ignore_noqa
         self.option = option
         self.targets = Targets(settings, option)
         self.rules = [rule for rule in all_rules() if settings.enables(rule.code)]
@@ -88,7 +92,7 @@ class Checker:
         self._pool = [candidate.path for candidate, _ in work]
         sought: set[Sought] = set()
         if jobs > 1 and sum(weight for _, weight in work) > PARALLEL_BYTES:
-            results = _in_processes(self.settings, self.option, work, jobs)
+            results = _in_processes(self, work, jobs)
         else:
             results = (self.check_file(candidate) if weight else FileResult() for candidate, weight in work)
         for result in results:
@@ -152,7 +156,9 @@ class Checker:
         first = self.check_source(source)
         results = [first, *self._callers(first.sought)]
         self._sources, self._project = {}, None
-        return [diagnostic for diagnostic in collect(results).diagnostics if diagnostic.path == source.path]
+        return [
+            diagnostic for diagnostic in collect(results, self.settings).diagnostics if diagnostic.path == source.path
+        ]
 
     def check_source(self, source: Source) -> FileResult:
         """The result of a source. Raises SourceError where it cannot be parsed."""
@@ -176,6 +182,8 @@ class Checker:
         triggers = re.compile(pattern)
         findings = Analysis(project, module, releases, triggers, callers_of_all=callers_of_all).run()
         result = FileResult(unfinished=findings.unfinished, failures=findings.faults)
+        if not self.ignore_noqa and (found := suppressions.read(source)):
+            result.suppressed = (source, found)
         result.calls = [(_place(root), frozenset(map(_place, called))) for root, called in findings.calls]
         # Who calls a `crop` of the project's own is looked at anyway.
         result.sought = frozenset(
@@ -246,13 +254,12 @@ def _project_files(named: list[Path], settings: Settings) -> list[Path]:
     return list(dict.fromkeys([*named, *(candidate.path for candidate in found)]))
 
 
-def _in_processes(
-    settings: Settings, option: str | None, work: list[tuple[Candidate, int]], jobs: int
-) -> Iterator[FileResult]:
+def _in_processes(checker: Checker, work: list[tuple[Candidate, int]], jobs: int) -> Iterator[FileResult]:
     from concurrent.futures import ProcessPoolExecutor
 
     heavy = sorted((item for item in work if item[1]), key=lambda item: -item[1])
-    with ProcessPoolExecutor(min(jobs, len(heavy)), initializer=_start_worker, initargs=(settings, option)) as pool:
+    arguments = (checker.settings, checker.option, checker.ignore_noqa)
+    with ProcessPoolExecutor(min(jobs, len(heavy)), initializer=_start_worker, initargs=arguments) as pool:
         futures = {candidate.path: pool.submit(_work, candidate) for candidate, _ in heavy}
         for candidate, weight in work:
             yield futures[candidate.path].result() if weight else FileResult()
@@ -261,21 +268,27 @@ def _in_processes(
 _worker: list[Checker] = []
 
 
-def _start_worker(settings: Settings, option: str | None) -> None:
-    _worker[:] = [Checker(settings, option)]
+def _start_worker(settings: Settings, option: str | None, ignore_noqa: bool) -> None:
+    _worker[:] = [Checker(settings, option, ignore_noqa=ignore_noqa)]
 
 
 def _work(candidate: Candidate) -> FileResult:
     return _worker[0].check_file(candidate)
 
 
-def collect(results: Iterable[FileResult]) -> Report:
-    """One report of all files: a function called in sight is judged by its callers, each place told once."""
+def collect(results: Iterable[FileResult], settings: Settings | None = None) -> Report:
+    """One report of all files: a function called in sight is judged by its callers, each place told once.
+
+    What a comment, or the settings for its file, suppress is left out; settings also say which rules ran.
+    """
     report = Report()
     judged: list[Judged] = []
     calls: dict[Place | None, set[Place]] = {}
+    suppressed: dict[Path, tuple[Source, tuple[Suppression, ...]]] = {}
     for result in results:
         report.files += 1
+        if result.suppressed is not None:
+            suppressed[result.suppressed[0].path] = result.suppressed
         judged += result.judged
         for root, called in result.calls:
             calls.setdefault(root, set()).update(called)
@@ -285,8 +298,24 @@ def collect(results: Iterable[FileResult]) -> Report:
         place for root, called in calls.items() for place in called if root is None or root not in calls.get(place, ())
     }
     kept = [each.diagnostic for each in judged if each.root is None or each.root not in covered]
-    report.diagnostics = _most_urgent(_merged(kept))
+    found = _most_urgent(_merged(kept))
+    report.diagnostics = _unsuppressed(found, suppressed, settings or Settings())
     return report
+
+
+def _unsuppressed(
+    found: list[Diagnostic], suppressed: Mapping[Path, tuple[Source, tuple[Suppression, ...]]], settings: Settings
+) -> list[Diagnostic]:
+    left = [diagnostic for diagnostic in found if diagnostic.path not in suppressed]
+    ran = [rule.code for rule in all_rules() if settings.enables(rule.code)]
+    for path, (source, comments) in suppressed.items():
+        mine = [diagnostic for diagnostic in found if diagnostic.path == path]
+        rest, used = suppressions.apply(mine, comments)
+        left += rest
+        if settings.enables("KV900"):
+            left += suppressions.unused(source, used, ran)
+    ignored = PerFileIgnores(settings)
+    return sorted((d for d in left if not ignored.ignores(d.path, d.code)), key=lambda d: d.sort_key)
 
 
 def localised(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

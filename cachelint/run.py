@@ -40,23 +40,52 @@ class Run:
     statistics: bool = False
     exit_zero: bool = False
     stdin_filename: Path | None = None
+    ignore_noqa: bool = False
     failures: list[str] = field(default_factory=list)
 
     # Checking
 
     def check(self) -> int:
         """Check and print. Returns the exit status. Raises ConfigError and MissingPath."""
-        checker = Checker(self.settings, self.option)
+        checker = Checker(self.settings, self.option, ignore_noqa=self.ignore_noqa)
         if self._reads_stdin:
             name = self.stdin_filename or Path("stdin.py")
-            report = collect([checker.check_bytes(name.absolute(), sys.stdin.buffer.read())])
+            report = collect([checker.check_bytes(name.absolute(), sys.stdin.buffer.read())], self.settings)
         else:
-            report = collect(self._progress(checker.check(self._candidates(), self.jobs)))
+            report = self._checked(checker)
         self._print(report.diagnostics)
         self._tell(report)
         if self.failures:
             return 2
         return 1 if report.diagnostics and not self.exit_zero else 0
+
+    def _checked(self, checker: Checker) -> Report:
+        return collect(self._progress(checker.check(self._candidates(), self.jobs)), self.settings)
+
+    def add_noqa(self) -> int:
+        """Write a `# noqa` for each finding into its file. Returns the exit status."""
+        from cachelint.fixes import Fixed, FixError
+        from cachelint.fixes import write as write_file
+        from cachelint.sources import SourceError, decode
+        from cachelint.suppressions import with_noqa
+
+        report = self._checked(Checker(self.settings, self.option))
+        wanted = [d for d in report.diagnostics if d.code not in ("KV900", "KV999")]
+        count = 0
+        for path in dict.fromkeys(diagnostic.path for diagnostic in wanted):
+            mine = [diagnostic for diagnostic in wanted if diagnostic.path == path]
+            try:
+                data = path.read_bytes()
+                source = decode(path, data)
+                write_file(Fixed(source, with_noqa(source, mine)), data)
+                count += len({(d.noqa_row, d.code) for d in mine})
+            except (SourceError, FixError, OSError) as error:
+                self.failures.append(str(error) if str(path) in str(error) else f"{path}: {error}")
+        for failure in (*report.failures, *self.failures):
+            click.echo(f"error: {failure}", err=True)
+        if not self.quiet:
+            click.echo(f"Added {_number(count, 'noqa directive')}.", err=True)
+        return 2 if self.failures or report.failures else 0
 
     @property
     def _reads_stdin(self) -> bool:
@@ -95,9 +124,8 @@ class Run:
         from cachelint.fixes import write as write_file
         from cachelint.sources import SourceError, decode
 
-        checker = Checker(self.settings, self.option)
-        candidates = self._candidates()
-        report = collect(self._progress(checker.check(candidates, self.jobs)))
+        checker = Checker(self.settings, self.option, ignore_noqa=self.ignore_noqa)
+        report = self._checked(checker)
         left: list[Diagnostic] = []
         done: list[Fixed] = []
         by_file: dict[Path, list[Diagnostic]] = {}
