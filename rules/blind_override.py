@@ -49,7 +49,8 @@ from cachelint.rule import Finding, Rewrite, Rule
 
 _NAMES = ("past_key_value", "past_key_values", "cache")
 _OF_MODELS = re.compile(r"(?:Model|ForCausalLM|ForConditionalGeneration|LMHeadModel)$")
-_OPEN_BASES = frozenset({"PreTrainedModel", "AutoModel"})
+# They have no such method of their own that would be overridden.
+_OPEN_BASES = re.compile(r"(?:PreTrainedModel|AutoModel)$")
 
 
 class BlindOverride(Rule):
@@ -77,7 +78,7 @@ class BlindOverride(Rule):
         last = event.base.rpartition(".")[2]
         if event.method == "forward" and last.endswith("Attention"):
             kind = "attention"
-        elif event.method and event.method != "update" and _OF_MODELS.search(last) and last not in _OPEN_BASES:
+        elif event.method and event.method != "update" and _OF_MODELS.search(last) and not _OPEN_BASES.search(last):
             kind = "model"
         else:
             return

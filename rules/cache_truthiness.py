@@ -33,6 +33,7 @@ knows whether "is there one" or "is there anything in it" was meant: advice.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from cachelint.contracts import surface
@@ -61,6 +62,8 @@ class CacheTruthiness(Rule):
         assert isinstance(event, Tested)
         if event.cache.classes and event.cache.classes <= {"StaticCache"}:
             return
+        if not (event.cache.classes or event.cache.seen) and not _speaks_of_caches(event):
+            return
         if event.cache.configured:
             pieces = surface.shown(
                 "truth_of_empty_with_config", releases, "True", effect="changes", detail="true while it is empty"
@@ -88,3 +91,11 @@ class CacheTruthiness(Rule):
         if not isinstance(outer, (cst.Assign, cst.AnnAssign, cst.Arg, cst.Return)) and not whole.lpar:
             choice = f"({choice})"
         return Rewrite("safe", "Ask whether it is None", ((unit.span(whole), choice),))
+
+
+def _speaks_of_caches(event: Tested) -> bool:
+    """Whether what is only called a cache can be one of the library's, and is not used as the old tuple."""
+    text = event.unit.module.source.text
+    name = event.unit.text(event.node)
+    legacy = re.search(rf"(?<![\w.]){re.escape(name)}\[", text)
+    return legacy is None and re.search(r"\bget_seq_length\b|\b(?:\w*[a-z])?Cache\b", text) is not None

@@ -250,8 +250,7 @@ class Caches(Lives):
             return
         if cell.cls is not None and cell.cls.defines(name):
             return
-        root = self.stack[0].function
-        if root is not None and root.name == name:
+        if any(frame.function is not None and frame.function.name == name for frame in self.stack):
             # A method that hands on to the one of its name has the contract of whatever stands behind it.
             return
         if name in cell.fields and not stored:

@@ -13,7 +13,6 @@ from cachelint.flow.statements import Statements
 from cachelint.flow.values import Func, Lib, Value
 
 _METHODS = ("forward", "prepare_inputs_for_generation", "update")
-_ATTENTIONS = frozenset({"self_attn", "attention", "attn", "self_attention"})
 
 
 class Definitions(Statements):
@@ -49,17 +48,14 @@ class Definitions(Statements):
         self.emit(whole, cls.name)
 
     def replaced(self, receiver: Value, name: str, value: Value, node: cst.CSTNode, state: State) -> None:
-        """`Class.forward = function`, or the same of an attention module of a model."""
+        """`Class.forward = function` of a class of the library."""
         function = value.single
         if name not in _METHODS or not isinstance(function, Func):
             return
         owner = receiver.single
-        base = owner.name if isinstance(owner, Lib) and is_transformers(owner.name) else ""
-        path = dotted(node.value) if isinstance(node, cst.Attribute) else ""
-        if not base and path.rpartition(".")[2] in _ATTENTIONS and name == "forward":
-            base = "transformers.Attention"
-        if not base:
+        if not isinstance(owner, Lib) or not is_transformers(owner.name):
             return
+        base = owner.name
         definition = _definition(function.function)
         if isinstance(definition, cst.FunctionDef):
             parameters = _parameters(definition.params, method=True)

@@ -675,18 +675,19 @@ class Expressions(Machine):
         inner = state.copy()
         clause: cst.CompFor | None = loop
         while clause is not None:
-            self.bind(clause.target, self.iterate(clause.iter, inner), inner)
+            self.bind(clause.target, self.iterate(clause.iter, clause.target, inner), inner)
             for condition in clause.ifs:
                 true, _ = self.branch(condition.test, inner)
                 inner = true or inner
             clause = clause.inner_for_in
         return inner
 
-    def iterate(self, node: cst.BaseExpression, state: State) -> Value:
-        """Any one element of what an expression gives."""
+    def iterate(self, node: cst.BaseExpression, target: cst.BaseExpression, state: State) -> Value:
+        """Any one element of what an expression gives, which is bound to `target`."""
         value = self.eval(node, state)
-        for atom in value.refs():
-            self.taken(atom.oid, "iterate", node, state)
+        if is_pair(target):
+            for atom in value.refs():
+                self.taken(atom.oid, "iterate", node, state)
         return self.element(value, state)
 
     def awaited(self, node: cst.Await, state: State) -> Value:
@@ -704,6 +705,13 @@ class Expressions(Machine):
                 length = cache.length + self.length_form(state, name="new tokens")
                 self.set_cache(state, oid, replace(cache, length=length))
         return self.fresh(state)
+
+
+def is_pair(target: cst.BaseExpression) -> bool:
+    """Whether a target takes just two things; more of them, or a starred one, take triples as well."""
+    if not isinstance(target, (cst.Tuple, cst.List)) or len(target.elements) != 2:
+        return False
+    return not any(isinstance(element, cst.StarredElement) for element in target.elements)
 
 
 def _fed(before: State, after: State) -> bool:

@@ -104,7 +104,15 @@ class Narrowing(Expressions):
         if isinstance(node, cst.NamedExpr):
             value = self.eval(node, state)
             return self.split(value, node.target, state)
-        return self.split(self.eval(node, state), node, state)
+        value = self.eval(node, state)
+        true, false = self.split(value, node, state)
+        asked = value.single
+        if isinstance(asked, IsKind) and isinstance(node, cst.Call) and len(asked.value.atoms) > 1:
+            for way, holds in ((true, not asked.negated), (false, asked.negated)):
+                if way is not None:
+                    left = tuple(a for a in asked.value.atoms if self._narrow_kind(a, asked.kinds, way, holds))
+                    self._rebind(node.args[0].value, Value(left), way)
+        return true, false
 
     def _branch_boolean(self, node: cst.BooleanOperation, state: State) -> tuple[State | None, State | None]:
         true, false = self.branch(node.left, state)

@@ -10,6 +10,7 @@ import libcst as cst
 
 from cachelint.flow.calls import Calls
 from cachelint.flow.events import Crop, Event
+from cachelint.flow.expressions import is_pair
 from cachelint.flow.library import names_no_grad
 from cachelint.flow.machine import Loop
 from cachelint.flow.numbers import Linear
@@ -271,8 +272,9 @@ class Statements(Calls):
 
     def for_loop(self, node: cst.For, state: State) -> State | None:
         iterable = self.eval(node.iter, state)
-        for atom in iterable.refs():
-            self.taken(atom.oid, "iterate", node.iter, state)
+        if is_pair(node.target):
+            for atom in iterable.refs():
+                self.taken(atom.oid, "iterate", node.iter, state)
         held = f"#{id(node)}"
         state.set_name(self.frame.number, held, iterable)
 
