@@ -38,7 +38,10 @@ from collections.abc import Iterator
 
 from cachelint.contracts import surface
 from cachelint.flow.events import Event, Tested
+from cachelint.flow.library import CACHE_CLASSES
 from cachelint.rule import Finding, Rewrite, Rule
+
+_LIBRARY = re.compile(rf"\bget_seq_length\b|\b(?:{'|'.join(sorted(CACHE_CLASSES))})\b")
 
 
 class CacheTruthiness(Rule):
@@ -98,4 +101,4 @@ def _speaks_of_caches(event: Tested) -> bool:
     text = event.unit.module.source.text
     name = event.unit.text(event.node)
     legacy = re.search(rf"(?<![\w.]){re.escape(name)}\[", text)
-    return legacy is None and re.search(r"\bget_seq_length\b|\b(?:\w*[a-z])?Cache\b", text) is not None
+    return legacy is None and _LIBRARY.search(text) is not None

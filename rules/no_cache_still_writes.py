@@ -36,11 +36,15 @@ Advice only: either argument can be the one that was not meant.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from cachelint.contracts import surface
 from cachelint.flow.events import Event, Run
 from cachelint.rule import Finding, Rewrite, Rule
+
+# What an unknown thing is called that can be a model of the library.
+_MODEL = re.compile(r"(?:^|_)(?:model|lm|llm|decoder)$")
 
 
 class NoCacheStillWrites(Rule):
@@ -59,6 +63,8 @@ class NoCacheStillWrites(Rule):
         """One finding where both are passed."""
         assert isinstance(event, Run)
         if event.given != "cache" or event.options.get("use_cache") is not False:
+            return
+        if not (event.known or event.generates or _MODEL.search(event.model)):
             return
         if event.generates:
             pieces = surface.shown("no_cache_generate", releases, "wrong text", detail="the text is wrong")

@@ -66,7 +66,8 @@ class RemovedCacheParameter(Rule):
     def _keyword(event: Made, keyword: str, told: list[tuple[int, tuple[str, ...]]]) -> Iterator[Finding]:
         from cachelint.texts import without_argument
 
-        refusing = sum(mask for mask, names in told if keyword not in names and "kwargs" not in names)
+        taking = sum(mask for mask, names in told if keyword in names or "kwargs" in names)
+        refusing = surface.gone(sum(mask for mask, _ in told), taking)
         ignoring = sum(
             mask for mask, names in told if keyword not in names and "kwargs" in names and "args" not in names
         )

@@ -18,12 +18,24 @@ def member(owner: str, name: str, releases: int) -> tuple[Piece, ...]:
     owner: the class; of one that was not measured, only what no class has is missing.
     """
     if owner not in _OWNERS:
-        missing = releases & ~with_member(name)
+        missing = gone(releases, with_member(name))
         return (Piece(missing, "raises", f"AttributeError: no `{name}`"),) if missing else ()
     key = f"member/{owner}.{name}"
     if key not in keys("surface"):
         return ()
     return tuple(_pieces(key, releases, f"AttributeError: no `{name}`"))
+
+
+def gone(releases: int, there: int) -> int:
+    """The releases that lack what those of `there` have.
+
+    A range that goes back to the oldest known release has no lower bound that anybody has thought of: what came
+    later than the oldest release is then no fault, only what went again.
+    """
+    if releases & 1 and there:
+        first = there & -there
+        releases &= ~(first - 1)
+    return releases & ~there & all_mask()
 
 
 def with_member(name: str) -> int:
@@ -72,7 +84,16 @@ def without_class(name: str, module: str, releases: int) -> int:
     if module not in places or key not in keys("surface"):
         return 0
     there = sum(t.mask for t in history("surface", key) if t.outcome and places[module] in t.outcome.split(" and "))
-    return releases & ~there & all_mask()
+    return gone(releases, there)
+
+
+def with_class(names: frozenset[str]) -> int:
+    """The releases that have one of the classes; all of them where one was not measured."""
+    found = 0
+    for name in names:
+        told = history("surface", f"class/{name}")
+        found |= sum(t.mask for t in told if t.outcome) if told else all_mask()
+    return found
 
 
 def parameters(owner: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
@@ -165,5 +186,5 @@ def _pieces(key: str, releases: int, missing: str) -> Iterator[Piece]:
             there |= told.mask
             if mask and told.outcome.endswith("deprecated"):
                 yield Piece(mask, "warns", "deprecated")
-    if releases & all_mask() & ~there:
-        yield Piece(releases & all_mask() & ~there, "raises", missing)
+    if gone(releases, there):
+        yield Piece(gone(releases, there), "raises", missing)

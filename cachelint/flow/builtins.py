@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from cachelint.flow.arguments import Arguments
+from cachelint.flow.caches import CACHE_METHODS
 from cachelint.flow.events import Copied
 from cachelint.flow.numbers import COUNT, Range
 from cachelint.flow.running import Running
@@ -89,7 +90,11 @@ class Builtins(Running):
         if len(args.args) > 2:
             # A default answers for what may be missing.
             for atom in args.args[0].refs():
-                state.heap[atom.oid] = state.cell(atom.oid).with_field(("#", f"has {name}"), TRUE)
+                cell = state.cell(atom.oid).with_field(("#", f"has {name}"), TRUE)
+                if name in CACHE_METHODS and not (cell.cache is not None and cell.cache.classes):
+                    # Code that asks for what every cache has takes it for possible that it is none.
+                    cell = cell.with_field(("#", "may be something else"), TRUE)
+                state.heap[atom.oid] = cell
         value = self.attribute(args.args[0], name, state)
         value = self.as_cache(f"{path}.{name}" if path else name, value, state, node)
         return value if len(args.args) < 3 else value.union(args.args[2])

@@ -255,6 +255,9 @@ class Caches(Lives):
             return
         if name in cell.fields and not stored:
             return
+        unseen = not (cell.cache.classes or cell.cache.seen)
+        if unseen and self.frame.module.has_cache_with(name):
+            return
         event = Member(self.unit, node, self.calls, state.releases, cell.cache, name, stored)
         self.emit(event, oid, name)
 

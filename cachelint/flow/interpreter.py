@@ -19,6 +19,7 @@ from cachelint.flow.state import ANY_ITEM, Cache, Cell, Key, State
 from cachelint.flow.units import Unit
 from cachelint.flow.values import NONE, UNKNOWN, Const, Func, Num, Ref, Tup, Value, ref
 
+_CONTAINER = re.compile(r"(?:\w+\.)*(list|sequence|iterable|iterator|tuple|dict|mapping|deque|set)\[", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
 
 
@@ -306,6 +307,8 @@ class Interpreter(Definitions):
     def annotate(self, value: Value, annotation: cst.Annotation, state: State) -> Value:
         """What an annotation says of a value of which nothing else is known."""
         text = self.unit.text(annotation.annotation)
+        if (held := _CONTAINER.match(text)) is not None:
+            return self._annotated_container(value, held[1].lower(), annotation, state)
         names = [self._annotated(word, state) for word in _WORD.findall(text)]
         classes = frozenset(name for name in names if isinstance(name, str))
         projects = [name for name in names if isinstance(name, Class)]
@@ -327,6 +330,22 @@ class Interpreter(Definitions):
                 self._annotate_project(atom, projects[0], state)
             elif annotation_denies(text):
                 state.heap[atom.oid] = replace(cell, denied=True)
+        return value
+
+    def _annotated_container(self, value: Value, kind: str, annotation: cst.Annotation, state: State) -> Value:
+        """What `list[DynamicCache]` and the like say: what is annotated holds caches, and is none."""
+        inner = annotation.annotation
+        last = inner.slice[-1].slice if isinstance(inner, cst.Subscript) else None
+        for atom in value.refs():
+            cell = state.cell(atom.oid)
+            if cell.kind or cell.cache is not None or cell.denied:
+                continue
+            fields = dict(cell.fields)
+            if isinstance(last, cst.Index):
+                element = self.fresh(state, "")
+                fields[ANY_ITEM] = self.annotate(element, cst.Annotation(last.value), state)
+            kind = "dict" if kind in ("dict", "mapping") else "list"
+            state.heap[atom.oid] = replace(cell, kind=kind, fields=fields)
         return value
 
     def _annotated(self, word: str, state: State) -> str | Class | None:

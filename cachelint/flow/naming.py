@@ -5,6 +5,13 @@ from __future__ import annotations
 import re
 
 _UNMISTAKABLE = re.compile(r"(?:^|_)past_key_values?(?:_|$)|^(?:self|cross)_attention_cache$")
+# Names of a flag, a number or a name that has to do with a cache.
+_ABOUT_A_CACHE = re.compile(
+    r"^(?:update|use|using|return|returns|has|have|is|should|num|n|supports?|output|reset|enable|skip|no|with|len|max|min"
+    r"|clear|allow|needs?|requires?|keep|log|test|get|set|make|build|create|prepare|init)_"
+    r"|_(?:length|len|lengths|size|shape|shapes|mask|format|dtype|device|num|count|names?|index|idx|tokens?|seq\w*|class"
+    r"|cls|type|path|dir|file|key|step|offset|position|bytes)$"
+)
 # Attributes that only KV caches have, and keywords that only KV caches are passed by.
 _USED_AS_CACHE = re.compile(
     r"\b([A-Za-z_][\w.]*)\.(?:get_seq_length|get_usable_length|get_max_cache_shape|reorder_cache|to_legacy_cache"
@@ -44,7 +51,7 @@ def touches_tracked(text: str) -> bool:
 
 def is_cache_name(name: str) -> bool:
     """Whether a parameter, attribute or key of this name is taken for a KV cache unless something contradicts."""
-    return _UNMISTAKABLE.search(name) is not None
+    return _UNMISTAKABLE.search(name) is not None and _ABOUT_A_CACHE.search(name) is None
 
 
 def used_as_cache(text: str) -> frozenset[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from cachelint.contracts.releases import comparing, part_comparing
-from cachelint.contracts.surface import with_member, without_class
+from cachelint.contracts.surface import with_class, with_member, without_class
 from cachelint.flow.expressions import Expressions
 from cachelint.flow.library import CACHE_CLASSES, cache_class
 from cachelint.flow.numbers import Linear
@@ -267,6 +267,9 @@ class Narrowing(Expressions):
         cell = state.cell(atom.oid)
         wanted = frozenset(name for kind in kinds if (name := cache_class(kind)))
         if wanted:
+            if holds and len(wanted) == len(kinds):
+                # On a release without the class nothing is an instance of it.
+                state.releases &= with_class(wanted)
             return self._narrow_cache(atom, cell, wanted, state, holds, only=len(wanted) == len(kinds))
         plain = kinds and all(kind.startswith(("builtins.", "torch.", "numpy.", "PIL.")) for kind in kinds)
         if plain:

@@ -93,6 +93,12 @@ class Module:
                 yield self.function(method, cls)
             pending.extend(skeleton.classes.values())
 
+    def has_cache_with(self, name: str) -> bool:
+        """Whether the module has a class of its own, called a cache, that sets or defines a member of this name."""
+        return any(
+            "cache" in skeleton.name.lower() and self.cls(skeleton).defines(name) for skeleton in self.skeleton.classes
+        )
+
     def declares_global(self, name: str) -> bool:
         """Whether some function of the module may store to its global `name`."""
         return name in self._declared_globals
