@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 PARALLEL_BYTES = 300_000
 CALLER_LEVELS = 3
 MAX_CALLING_FILES = 64
+MAY_BEAR_A_CACHE = re.compile(
+    rb"past_key_value|transformers|[A-Z]\w*Cache\b|get_seq_length|use_cache|cache_implementation|\bcrop\b|attention_cache|cachelint|\bKV\d"
+)
 MAY_PASS_A_CACHE = re.compile(rb"[Cc]ache|past_key_value|\bkv")
 Place = tuple[Path, int]
 # A function that callers are looked for: its name, that of its class or nothing, and its file.
@@ -128,7 +131,11 @@ class Checker:
             data = candidate.path.read_bytes()
         except OSError:
             return 1
-        return len(data) if self._triggers is not None and self._triggers.search(data) else 0
+        return len(data) if self._asks(data) else 0
+
+    def _asks(self, data: bytes) -> bool:
+        """Whether some byte of a file asks for it: a trigger, in a file that tells of the library or of a `crop`."""
+        return self._triggers is not None and bool(MAY_BEAR_A_CACHE.search(data)) and bool(self._triggers.search(data))
 
     def check_file(self, candidate: Candidate) -> FileResult:
         """The result of one file."""
@@ -162,7 +169,7 @@ class Checker:
 
     def check_source(self, source: Source) -> FileResult:
         """The result of a source. Raises SourceError where it cannot be parsed."""
-        if self._triggers is None or not self._triggers.search(source.text.encode("utf-8", "replace")):
+        if not self._asks(source.text.encode("utf-8", "replace")):
             from cachelint.flow.skeleton import parse
 
             parse(source.text)

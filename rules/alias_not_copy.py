@@ -58,7 +58,7 @@ class AliasNotCopy(Rule):
         r"(?:past_key_values|[Cc]ache|past|\bkv)\w*\]\s*\*",
         r"\*\s*\[\s*[\w.]*(?:past_key_values|cache|past|kv)",
         r"\[\s*[\w.]*(?:past_key_values|cache|past|kv)\w*\s+for\b",
-        r"\b\w*(?:saved?|snap|backup|checkpoint|orig|before|old|initial|base|copy|copied|clean|prefix)\w*\s*="
+        r"(?:saved?|snap|backup|checkpoint|orig|before|old|initial|base|copy|copied|clean|prefix)\w*\s*="
         r"\s*[\w.]*(?:past_key_values|cache|past|kv)\w*[ \t]*\n",
         r"(?:past_key_values|cache|past|kv)\w*\s*=\s*[\w.]*(?:saved?|snap|backup|orig|old|before)\w*[ \t]*\n",
     )

@@ -48,7 +48,8 @@ class OneCacheTwoModels(Rule):
     name = "one-cache-two-models"
     triggers = (
         r"Cache\(\s*config\s*=",
-        r"\b\w*(?:draft|target|assist|small|large|teacher|student|expert|amateur)\w*(?:\.\w+)?\(",
+        r"(?:draft|target|assist|small|large|teacher|student|expert|amateur)\w*(?:\.\w+)?\("
+        r"(?:(?!\n[ \t]*\n)[\s\S]){0,400}?past_key_values?\s*=",
     )
     judges = (Run,)
     facts = (("one cache fed six tokens by each of two models", "behaviour", "two_models"),)

@@ -49,7 +49,7 @@ class TuplePassedAsCache(Rule):
     name = "tuple-passed-as-cache"
     triggers = (
         r"past_key_values?\s*=\s*(?:tuple\(|\(\s*\(|\[\s*\(|\()",
-        r"\b\w*(?:past|pkv|legacy|cache|kv|pairs)\w*\s*=\s*(?:tuple\(|\(\s*\(|\[\s*\()",
+        r"(?:past|pkv|legacy|cache|kv|pairs)\w*\s*=\s*(?:tuple\(|\(\s*\(|\[\s*\()",
         r"\bto_legacy_cache\(",
     )
     judges = (Run,)

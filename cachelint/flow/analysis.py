@@ -10,6 +10,7 @@ import libcst as cst
 from cachelint.flow.events import Crop, Event
 from cachelint.flow.interpreter import Interpreter, generalise
 from cachelint.flow.machine import Numbering, OutOfSteps
+from cachelint.flow.naming import bears_a_cache
 from cachelint.flow.project import Class, Function, Module, Project
 from cachelint.flow.state import Cell, State
 from cachelint.flow.values import UNKNOWN, Value, ref
@@ -90,7 +91,7 @@ class Analysis:
     def _roots(self) -> list[Function]:
         """The functions that hold a trigger, and those that call them, in source order."""
         every = list(self.module.roots())
-        chosen = [function for function in every if self.triggers.search(function.text)]
+        chosen = [function for function in every if self._holds_trigger(function)]
         # What is done to a cache depends on what the callers pass; what it is called does not.
         names = {_called_as(function) for function in chosen if self._hands_on(function.text)}
         for _ in range(MAX_CALLER_LEVELS):
@@ -104,6 +105,16 @@ class Analysis:
                     names.add(_called_as(function))
         chosen.sort(key=lambda function: function.skeleton.start)
         return chosen[:MAX_ROOTS]
+
+    def _holds_trigger(self, function: Function) -> bool:
+        """Whether an event can come from the function: it holds a trigger, and it or its class tells of a cache."""
+        text = function.text
+        if not self.triggers.search(text):
+            return False
+        if self.callers_of_all or bears_a_cache(text):
+            return True
+        cls = function.cls
+        return cls is not None and cls.bears_a_cache
 
     def _hands_on(self, text: str) -> bool:
         return self.callers_of_all or _CROPS.search(text) is not None

@@ -24,6 +24,14 @@ _NOT_A_CACHE = re.compile(r"\b(?:[Tt]uple|[Ll]ist|Sequence|FloatTensor|Tensor|nd
 # What a module must name for one of its functions to hold a KV cache of its own accord.
 _SPEAKS_OF_CACHES = re.compile(r"[Cc]ache|past_key_value|\bkv|transformers")
 _SPEAKS_OF_TRANSFORMERS = re.compile(rb"\btransformers\b|past_key_value")
+# What a function, or its class, names that can hold one of the library's caches under whatever name.
+_BEARS_A_CACHE = re.compile(
+    r"past_key_value|\b[A-Z]\w*Cache\b|get_seq_length|use_cache|cache_implementation|legacy_cache|\btransformers\b"
+    r"|attention_cache|activate_past|\bcrop\b|\b[A-Z]\w*Layer\(|\b[A-Z]\w*(?:Attention|ForCausalLM)\b"
+)
+_CLASS_BEARS_A_CACHE = re.compile(
+    r"past_key_value|get_seq_length|\b[A-Z]\w*Cache(?:\(|\b\s*[|=\]])|:\s*[A-Z]\w*Cache\b"
+)
 # What brings a tracked thing into being, and what may change one that is at hand.
 _MAKES = re.compile(r"Cache\w*\(|\.from_pretrained\(|\.generate\(|__version__|\bversion\b|\bcrop\b")
 _TOUCHES = re.compile(r"[Cc]ache|past_key_value|\bcrop\b|\bkv\b|\bpast\b")
@@ -32,6 +40,16 @@ _TOUCHES = re.compile(r"[Cc]ache|past_key_value|\bcrop\b|\bkv\b|\bpast\b")
 def speaks_of_caches(text: str) -> bool:
     """Whether a module's text can have to do with KV caches at all."""
     return _SPEAKS_OF_CACHES.search(text) is not None
+
+
+def bears_a_cache(text: str) -> bool:
+    """Whether code names anything that tells of one of the library's caches."""
+    return _BEARS_A_CACHE.search(text) is not None
+
+
+def class_bears_a_cache(text: str) -> bool:
+    """Whether a class makes, annotates or uses what can be one of the library's caches."""
+    return _CLASS_BEARS_A_CACHE.search(text) is not None
 
 
 def speaks_of_transformers(data: bytes) -> bool:

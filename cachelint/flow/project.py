@@ -14,6 +14,7 @@ from pathlib import Path
 import libcst as cst
 
 from cachelint.flow.naming import (
+    class_bears_a_cache,
     makes_tracked,
     speaks_of_caches,
     speaks_of_transformers,
@@ -185,6 +186,11 @@ class Class:
         """The attributes (`self.x`) that some use in the class gives away as KV caches."""
         text = self.module.text(self.skeleton.start, self.skeleton.end)
         return frozenset(path for path in used_as_cache(text) if path.startswith("self."))
+
+    @cached_property
+    def bears_a_cache(self) -> bool:
+        """Whether the class makes, annotates or uses what can be one of the library's caches."""
+        return class_bears_a_cache(self.module.text(self.skeleton.start, self.skeleton.end))
 
     def method(self, name: str, *, above: Class | None = None) -> Function | None:
         """The method that `name` finds, from the class after `above` on where that is given."""
