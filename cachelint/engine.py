@@ -23,8 +23,22 @@ if TYPE_CHECKING:
 PARALLEL_BYTES = 300_000
 CALLER_LEVELS = 3
 MAX_CALLING_FILES = 64
-MAY_BEAR_A_CACHE = re.compile(
-    rb"past_key_value|transformers|[A-Z]\w*Cache\b|get_seq_length|use_cache|cache_implementation|\bcrop\b|attention_cache|cachelint|\bKV\d"
+# Without one of these words nothing in a file can be taken for one of the library's caches.
+BEARS_A_CACHE = (
+    b"past_key_value",
+    b"transformers",
+    b"Cache",
+    b"crop",
+    b"get_seq_length",
+    b"use_cache",
+    b"cache_implementation",
+    b"attention_cache",
+    b"get_usable_length",
+    b"get_max_",
+    b"seen_tokens",
+    b"key_cache",
+    b"cachelint",
+    b"noqa",
 )
 MAY_PASS_A_CACHE = re.compile(rb"[Cc]ache|past_key_value|\bkv")
 Place = tuple[Path, int]
@@ -81,10 +95,22 @@ class Checker:
         self.rules = [rule for rule in all_rules() if settings.enables(rule.code)]
         asked = [pattern for rule in self.rules if settings.asks_for(rule.code) for pattern in rule.asked_triggers]
         self._patterns = sorted({*asked, *(pattern for rule in self.rules for pattern in rule.triggers)})
-        self._triggers = re.compile("|".join(self._patterns).encode()) if self._patterns else None
+        self._searches = [
+            (frozenset(word.encode() for word in words), re.compile("|".join(sorted(patterns)).encode()))
+            for words, patterns in self._by_words(asked)
+        ]
+        self._words = sorted({word for words, _ in self._searches for word in words})
         self._sources: dict[Path, Source] = {}
         self._project: Project | None = None
         self._pool: list[Path] = []
+
+    def _by_words(self, asked: list[str]) -> list[tuple[tuple[str, ...], set[str]]]:
+        """The patterns of the rules, those together that need the same words."""
+        found: dict[tuple[str, ...], set[str]] = {(): set(asked)} if asked else {}
+        for rule in self.rules:
+            if rule.triggers:
+                found.setdefault(rule.words, set()).update(rule.triggers)
+        return list(found.items())
 
     def check(self, candidates: Iterable[Candidate], jobs: int = 1) -> Iterator[FileResult]:
         """The result of each file, in order, then those of the files that call what was found open.
@@ -135,7 +161,11 @@ class Checker:
 
     def _asks(self, data: bytes) -> bool:
         """Whether some byte of a file asks for it: a trigger, in a file that tells of the library or of a `crop`."""
-        return self._triggers is not None and bool(MAY_BEAR_A_CACHE.search(data)) and bool(self._triggers.search(data))
+        if not any(word in data for word in BEARS_A_CACHE):
+            return False
+        # A word is found many times faster than a pattern, and most files hold none of a rule's.
+        there = {word for word in self._words if word in data}
+        return any(triggers.search(data) for words, triggers in self._searches if not words or there & words)
 
     def check_file(self, candidate: Candidate) -> FileResult:
         """The result of one file."""

@@ -51,6 +51,8 @@ class Rule(ABC):
 
     code: ClassVar[str]
     name: ClassVar[str]
+    # Words of which a file must hold one for any of the triggers to be there; without words it can be any file.
+    words: ClassVar[tuple[str, ...]] = ()
     # Patterns of which a file must hold one before an event for this rule can come from it.
     triggers: ClassVar[tuple[str, ...]] = ()
     # Those that count besides where the rule is selected by its own code.

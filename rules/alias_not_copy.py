@@ -53,14 +53,24 @@ class AliasNotCopy(Rule):
 
     code = "KV202"
     name = "alias-not-copy"
+    words = (
+        "copy(",
+        "]*",
+        "] *",
+        "*[",
+        "* [",
+        "saved",
+        "snap",
+        "backup",
+        "orig",
+        " for ",
+    )
     triggers = (
         r"\bcopy\(",
-        r"(?:past_key_values|[Cc]ache|past|\bkv)\w*\]\s*\*",
-        r"\*\s*\[\s*[\w.]*(?:past_key_values|cache|past|kv)",
+        r"\]\s*\*\s*\w",
+        r"\*\s*\[",
         r"\[\s*[\w.]*(?:past_key_values|cache|past|kv)\w*\s+for\b",
-        r"(?:saved?|snap|backup|checkpoint|orig|before|old|initial|base|copy|copied|clean|prefix)\w*\s*="
-        r"\s*[\w.]*(?:past_key_values|cache|past|kv)\w*[ \t]*\n",
-        r"(?:past_key_values|cache|past|kv)\w*\s*=\s*[\w.]*(?:saved?|snap|backup|orig|old|before)\w*[ \t]*\n",
+        r"(?:saved|snap|backup|orig)\w*\s*=\s*[\w.]*(?:past_key_values|cache|past|kv)\w*[ \t]*\n",
     )
     judges = (Aliased,)
     facts = (("filling a copy.copy of a cache of six tokens", "behaviour", "shallow_copy"),)

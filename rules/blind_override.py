@@ -58,6 +58,11 @@ class BlindOverride(Rule):
 
     code = "KV311"
     name = "blind-override"
+    words = (
+        ".forward",
+        "prepare_inputs_for_generation",
+        "forward",
+    )
     triggers = (
         r"\bclass\s+\w+\([^)\n]*(?:Attention|ForCausalLM|ForConditionalGeneration|LMHeadModel)\b",
         r"\.(?:forward|prepare_inputs_for_generation)\s*=(?!=)",

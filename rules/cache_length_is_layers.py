@@ -45,6 +45,7 @@ class CacheLengthIsLayers(Rule):
 
     code = "KV206"
     name = "cache-length-is-layers"
+    words = ("len(",)
     triggers = (r"\blen\(\s*[\w.]*(?:past_key_values?|cache|past|kv|pkv)\w*\s*\)",)
     judges = (LayersCounted,)
     facts = (("len(cache) of two layers and six tokens", "behaviour", "length_of_builtin"),)

@@ -49,6 +49,11 @@ class CacheTruthiness(Rule):
 
     code = "KV204"
     name = "cache-truthiness"
+    words = (
+        "cache",
+        "past",
+        "kv",
+    )
     triggers = (
         r"\b(?:if|while|not|and|or|elif|assert|bool\()\s*[\w.]*(?:past_key_values?|cache|past|kv|pkv)\w*"
         r"\s*(?:\n|:|\)|,|\]|and\b|or\b|else\b)",

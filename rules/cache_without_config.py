@@ -44,6 +44,7 @@ class CacheWithoutConfig(Rule):
 
     code = "KV405"
     name = "cache-without-config"
+    words = ("DynamicCache(",)
     triggers = (r"\bDynamicCache\(\s*\)",)
     judges = (Run,)
     facts = (("DynamicCache() for a model with linear layers", "behaviour", "plain_for_linear"),)

@@ -49,6 +49,10 @@ class ClosedOverride(Rule):
 
     code = "KV312"
     name = "closed-override"
+    words = (
+        "Cache",
+        "Layer",
+    )
     triggers = (r"\bclass\s+\w+\([^)\n]*(?:Cache|CacheLayerMixin|(?:Dynamic|Static|Window)\w*Layer)\b",)
     judges = (Overridden,)
     facts = (

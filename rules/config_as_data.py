@@ -45,6 +45,7 @@ class ConfigAsData(Rule):
 
     code = "KV401"
     name = "config-as-data"
+    words = ("DynamicCache(",)
     triggers = (r"\bDynamicCache\(\s*[A-Za-z_][\w.]*\s*[,)]",)
     judges = (Made,)
     facts = (("DynamicCache(model.config)", "behaviour", "config_as_data"),)

@@ -48,6 +48,11 @@ class ContradictoryCacheArguments(Rule):
 
     code = "KV211"
     name = "contradictory-cache-arguments"
+    words = (
+        "cache_implementation",
+        "num_beams",
+        "num_return_sequences",
+    )
     triggers = (r"\bcache_implementation\s*=", r"\bnum_(?:beams|return_sequences)\s*=\s*(?:[2-9]|1\d)")
     judges = (Run,)
     facts = (

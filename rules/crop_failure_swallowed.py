@@ -56,6 +56,7 @@ class CropFailureSwallowed(Rule):
 
     code = "KV106"
     name = "crop-failure-swallowed"
+    words = ("crop",)
     triggers = CROP_CALL
     judges = (UsedAfterFailure,)
     facts = (

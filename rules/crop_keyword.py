@@ -48,6 +48,7 @@ class CropKeyword(Rule):
 
     code = "KV107"
     name = "crop-keyword"
+    words = ("crop",)
     triggers = CROP_CALL
     judges = (Crop,)
     facts = (

@@ -52,6 +52,7 @@ class CropWithoutRecording(Rule):
 
     code = "KV102"
     name = "crop-without-recording"
+    words = ("crop",)
     triggers = CROP_CALL
     judges = (Crop,)
     facts = (

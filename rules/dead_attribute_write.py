@@ -48,6 +48,11 @@ class DeadAttributeWrite(Rule):
 
     code = "KV310"
     name = "dead-attribute-write"
+    words = (
+        "key_cache",
+        "value_cache",
+        "seen_tokens",
+    )
     triggers = (r"\.(?:key_cache|value_cache|_seen_tokens|seen_tokens)\b",)
     judges = (Member,)
     facts = (("six tokens, `key_cache` cut to three", "behaviour", "store_key_cache"),)

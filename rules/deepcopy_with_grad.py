@@ -59,6 +59,7 @@ class DeepcopyWithGrad(Rule):
 
     code = "KV212"
     name = "deepcopy-with-grad"
+    words = ("deepcopy(",)
     triggers = (r"\bdeepcopy\(\s*[\w.]*(?:past_key_values|[Cc]ache|past|kv|pkv|prefix|prompt)",)
     judges = (Copied,)
     facts = (("copy.deepcopy of a cache filled with autograd on", "behaviour", "deepcopy_with_grad"),)

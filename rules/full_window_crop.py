@@ -53,6 +53,7 @@ class FullWindowCrop(Rule):
 
     code = "KV104"
     name = "full-window-crop"
+    words = ("crop",)
     triggers = CROP_CALL
     judges = (Crop,)
     facts = (

@@ -50,6 +50,7 @@ class HandBuiltLayer(Rule):
 
     code = "KV406"
     name = "hand-built-layer"
+    words = ("Layer(",)
     triggers = (r"\b(?:Dynamic|Static)(?:SlidingWindow)?Layer\(",)
     judges = (Assembled,)
     facts = (("a layer assembled by hand, four tokens in it", "behaviour", "hand_built_layer"),)

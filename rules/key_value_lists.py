@@ -52,6 +52,10 @@ class KeyValueLists(Rule):
 
     code = "KV303"
     name = "key-value-lists"
+    words = (
+        "key_cache",
+        "value_cache",
+    )
     triggers = (r"\.(?:key_cache|value_cache)\b",)
     judges = (Member,)
     facts = (

@@ -45,6 +45,7 @@ class LegacyConversion(Rule):
 
     code = "KV302"
     name = "legacy-conversion"
+    words = ("_legacy_cache",)
     triggers = (r"\b(?:from|to)_legacy_cache\b",)
     judges = (Member,)
     facts = (

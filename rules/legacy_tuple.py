@@ -47,6 +47,10 @@ class LegacyTuple(Rule):
 
     code = "KV301"
     name = "legacy-tuple"
+    words = (
+        "cache",
+        "past_key_values",
+    )
     triggers = (
         r"\b(?:\w*_)?(?:cache|past_key_values)\[[\w-]+\](?:\[|\s*[,)\n])",
         r"\bin\s+(?:\w+\.)?(?:\w*_)?(?:cache|past_key_values)\s*[:\])]",

@@ -50,6 +50,10 @@ class LengthFromShape(Rule):
 
     code = "KV213"
     name = "length-from-shape"
+    words = (
+        ".shape[",
+        ".size(",
+    )
     triggers = (r"\b(?:keys|values|key_cache|value_cache)\b.{0,24}\.(?:shape\[\s*-?2\s*\]|size\(\s*-?2\s*\))",)
     judges = (ShapeRead,)
     facts = (

@@ -55,6 +55,7 @@ class LinearRollback(Rule):
 
     code = "KV111"
     name = "linear-rollback"
+    words = ("crop",)
     triggers = CROP_CALL
     judges = (Crop,)
     facts = (

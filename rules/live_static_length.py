@@ -48,6 +48,7 @@ class LiveStaticLength(Rule):
 
     code = "KV208"
     name = "live-static-length"
+    words = ("StaticCache",)
     triggers = (r"\bStaticCache\b",)
     judges = (LengthMoved,)
     facts = (("a static cache's length kept across a forward", "behaviour", "static_length_kept"),)

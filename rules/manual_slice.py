@@ -54,6 +54,14 @@ class ManualSlice(Rule):
 
     code = "KV110"
     name = "manual-slice"
+    words = (
+        ".keys =",
+        ".values =",
+        ".keys,",
+        ".values,",
+        ".keys=",
+        ".values=",
+    )
     triggers = (r"\.(?:keys|values)\s*(?:,[^=\n]*)?=(?!=)",)
     judges = (Cut,)
     facts = (

@@ -52,6 +52,7 @@ class NoCacheStillWrites(Rule):
 
     code = "KV205"
     name = "no-cache-still-writes"
+    words = ("use_cache",)
     triggers = (r"\buse_cache\s*=\s*False\b", r"[\"']use_cache[\"']\s*:\s*False\b")
     judges = (Run,)
     facts = (

@@ -46,6 +46,18 @@ class OneCacheTwoModels(Rule):
 
     code = "KV214"
     name = "one-cache-two-models"
+    words = (
+        "draft",
+        "target",
+        "assist",
+        "small",
+        "large",
+        "teacher",
+        "student",
+        "expert",
+        "amateur",
+        "Cache(",
+    )
     triggers = (
         r"Cache\(\s*config\s*=",
         r"(?:draft|target|assist|small|large|teacher|student|expert|amateur)\w*(?:\.\w+)?\("

@@ -52,6 +52,7 @@ class OverCrop(Rule):
 
     code = "KV112"
     name = "over-crop"
+    words = ("crop",)
     triggers = CROP_CALL
     judges = (Crop,)
     facts = (

@@ -47,6 +47,7 @@ class PlainCacheForEncoderDecoder(Rule):
 
     code = "KV404"
     name = "plain-cache-for-encoder-decoder"
+    words = ("DynamicCache(",)
     triggers = (r"\bDynamicCache\(",)
     judges = (Run,)
     facts = (("DynamicCache() passed to T5", "behaviour", "plain_for_encoder_decoder"),)

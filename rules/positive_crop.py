@@ -59,6 +59,7 @@ class PositiveCrop(Rule):
 
     code = "KV101"
     name = "positive-crop"
+    words = ("crop",)
     triggers = CROP_CALL
     judges = (Crop,)
     facts = (

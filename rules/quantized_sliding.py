@@ -43,6 +43,10 @@ class QuantizedSliding(Rule):
 
     code = "KV402"
     name = "quantized-sliding"
+    words = (
+        "QuantizedCache",
+        "quantized",
+    )
     triggers = (r"\bQuantizedCache\(", r"[\"']quantized[\"']")
     judges = (Made, Run)
     facts = (("QuantizedCache for a sliding model", "behaviour", "quantised_for_sliding"),)

@@ -53,6 +53,7 @@ class RecordedNeverCropped(Rule):
 
     code = "KV109"
     name = "recorded-never-cropped"
+    words = ("activate_past_recording",)
     triggers = (r"\bactivate_past_recording\b",)
     judges = (Run,)
     facts = (("24 forwards on a recording cache without a crop", "behaviour", "recorded_without_crop"),)

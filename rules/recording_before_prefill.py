@@ -52,6 +52,7 @@ class RecordingBeforePrefill(Rule):
 
     code = "KV501"
     name = "recording-before-prefill"
+    words = ("activate_past_recording",)
     triggers = (r"\bactivate_past_recording\b",)
     judges = (Recorded,)
     facts = (("twelve tokens with recording on before them", "behaviour", "recording_before_prefill"),)

@@ -50,6 +50,7 @@ class RecordingTooLate(Rule):
 
     code = "KV103"
     name = "recording-too-late"
+    words = ("crop",)
     triggers = CROP_CALL
     judges = (Crop,)
     facts = (

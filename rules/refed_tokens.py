@@ -54,6 +54,13 @@ class RefedTokens(Rule):
 
     code = "KV207"
     name = "refed-tokens"
+    words = (
+        "cat(",
+        "concat(",
+        "concatenate(",
+        "stack(",
+        "append(",
+    )
     triggers = (
         r"(?P<grown>\b\w+)\s*=\s*(?:\w+\.)*(?:cat|concat|concatenate|hstack|append)\(\s*[\[(]?\s*(?P=grown)\s*,",
     )

@@ -48,6 +48,10 @@ class RemovedCacheClass(Rule):
 
     code = "KV305"
     name = "removed-cache-class"
+    words = (
+        "Cache",
+        "Layer",
+    )
     triggers = (rf"\b(?:{'|'.join(name for name in _OF_LIBRARY if name not in _ALWAYS)})\b",)
     judges = (Named,)
     facts = tuple((name, "surface", f"class/{name}") for name in _OF_LIBRARY)

@@ -49,6 +49,7 @@ class RemovedCacheImplementation(Rule):
 
     code = "KV308"
     name = "removed-cache-implementation"
+    words = ("cache_implementation",)
     triggers = (r"\bcache_implementation\b",)
     judges = (Implementation,)
     facts = tuple((f"cache_implementation={name!r}", "surface", f"implementation/{name}") for name in sorted(_NAMES))

@@ -47,6 +47,7 @@ class RemovedCacheParameter(Rule):
 
     code = "KV306"
     name = "removed-cache-parameter"
+    words = ("Cache(",)
     triggers = (rf"\b(?:{'|'.join(_CLASSES)})\(\s*[^\s)]",)
     judges = (Made,)
     facts = tuple((f"the parameters of {name}", "surface", f"parameters/{name}") for name in _CLASSES)

@@ -57,6 +57,15 @@ class RemovedLengthName(Rule):
 
     code = "KV304"
     name = "removed-length-name"
+    words = (
+        "seen_tokens",
+        "get_usable_length",
+        "get_max_",
+        "batch_split",
+        "from_batch_splits",
+        "max_cache_len",
+        "max_batch_size",
+    )
     triggers = (rf"\.(?:{'|'.join(sorted(_NAMES))})\b",)
     judges = (Member,)
     facts = tuple((f"cache.{name}", "surface", f"member/DynamicCache.{name}") for name in sorted(_NAMES))

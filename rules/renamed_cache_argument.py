@@ -50,6 +50,7 @@ class RenamedCacheArgument(Rule):
 
     code = "KV307"
     name = "renamed-cache-argument"
+    words = ("cache",)
     triggers = (r"[(,]\s*cache\s*=(?!=)",)
     asked_triggers = (r"\bpast_key_values\s*=(?!=)",)
     judges = (Run,)

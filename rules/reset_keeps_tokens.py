@@ -50,6 +50,7 @@ class ResetKeepsTokens(Rule):
 
     code = "KV209"
     name = "reset-keeps-tokens"
+    words = (".reset()",)
     triggers = (r"(?:cache|past_key_values|past|kv|pkv)\w*\.reset\(\)",)
     judges = (Reset,)
     facts = (("reset() of a dynamic cache of six tokens", "behaviour", "reset_dynamic"),)

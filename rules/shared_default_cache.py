@@ -45,6 +45,7 @@ class SharedDefaultCache(Rule):
 
     code = "KV210"
     name = "shared-default-cache"
+    words = ("Cache(",)
     triggers = (r"[=:]\s*(?:\w+\.)*\w*Cache(?:\.\w+)?\(", r"\bdefault\s*=\s*(?:\w+\.)*\w*Cache\(")
     judges = (SharedDefault,)
     facts = (("filling a cache under another name", "behaviour", "shallow_copy"),)

@@ -57,6 +57,7 @@ class SharedPromptCache(Rule):
 
     code = "KV201"
     name = "shared-prompt-cache"
+    words = (".generate(",)
     triggers = (GENERATES_WITH_CACHE,)
     judges = (Run,)
     facts = (

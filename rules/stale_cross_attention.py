@@ -49,6 +49,7 @@ class StaleCrossAttention(Rule):
 
     code = "KV215"
     name = "stale-cross-attention"
+    words = ("EncoderDecoderCache",)
     triggers = (r"\bEncoderDecoderCache\b",)
     judges = (Run,)
     facts = (("an encoder-decoder cache used with another input", "behaviour", "encoder_decoder_reused"),)

@@ -51,6 +51,7 @@ class StaticCacheNotReset(Rule):
 
     code = "KV203"
     name = "static-cache-not-reset"
+    words = ("StaticCache",)
     triggers = (r"\bStaticCache\b",)
     judges = (Run,)
     facts = (("a second prompt on a static cache that was not reset", "behaviour", "static_not_reset"),)

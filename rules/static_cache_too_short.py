@@ -45,6 +45,7 @@ class StaticCacheTooShort(Rule):
 
     code = "KV403"
     name = "static-cache-too-short"
+    words = ("max_cache_len",)
     triggers = (r"\bmax_cache_len\s*=",)
     judges = (Run,)
     facts = (("a static cache of 64 fed with 70 tokens", "behaviour", "static_too_short"),)

@@ -47,6 +47,14 @@ class TuplePassedAsCache(Rule):
 
     code = "KV309"
     name = "tuple-passed-as-cache"
+    words = (
+        "past",
+        "pkv",
+        "legacy",
+        "cache",
+        "kv",
+        "pairs",
+    )
     triggers = (
         r"past_key_values?\s*=\s*(?:tuple\(|\(\s*\(|\[\s*\(|\()",
         r"(?:past|pkv|legacy|cache|kv|pairs)\w*\s*=\s*(?:tuple\(|\(\s*\(|\[\s*\()",

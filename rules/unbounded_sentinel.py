@@ -52,6 +52,7 @@ class UnboundedSentinel(Rule):
 
     code = "KV313"
     name = "unbounded-sentinel"
+    words = ("get_max_",)
     triggers = (r"\bget_max_(?:length|cache_shape)\(",)
     judges = (MaximumTested,)
     facts = (("the maximal length where there is none", "behaviour", "no_maximum"),)

@@ -48,6 +48,7 @@ class UncroppableCache(Rule):
 
     code = "KV108"
     name = "uncroppable-cache"
+    words = ("crop",)
     triggers = CROP_CALL
     judges = (Crop,)
     facts = (

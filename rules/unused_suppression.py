@@ -41,6 +41,10 @@ class UnusedSuppression(Rule):
 
     code = "KV900"
     name = "unused-suppression"
+    words = (
+        "noqa",
+        "cachelint",
+    )
     triggers = (r"#[^\n]*(?:\bnoqa\s*:[^\n#]*\bKV\d|\bcachelint\s*:)",)
 
     def check(self, event: Event, releases: int) -> Iterator[Finding]:

@@ -50,6 +50,7 @@ class ZeroCrop(Rule):
 
     code = "KV105"
     name = "zero-crop"
+    words = ("crop",)
     triggers = CROP_CALL
     judges = (Crop,)
     facts = (
