@@ -16,30 +16,15 @@ from cachelint.rule import all_rules
 from cachelint.sources import Source, SourceError, decode
 from cachelint.suppressions import Suppression
 from cachelint.target import Targets
+from cachelint.triggers import Triggers
 
 if TYPE_CHECKING:
     from cachelint.flow.project import Function, Project
 
-PARALLEL_BYTES = 300_000
+# From here on a second process saves more than its start costs.
+PARALLEL_BYTES = 1_500_000
 CALLER_LEVELS = 3
 MAX_CALLING_FILES = 64
-# Without one of these words nothing in a file can be taken for one of the library's caches.
-BEARS_A_CACHE = (
-    b"past_key_value",
-    b"transformers",
-    b"Cache",
-    b"crop",
-    b"get_seq_length",
-    b"use_cache",
-    b"cache_implementation",
-    b"attention_cache",
-    b"get_usable_length",
-    b"get_max_",
-    b"seen_tokens",
-    b"key_cache",
-    b"cachelint",
-    b"noqa",
-)
 MAY_PASS_A_CACHE = re.compile(rb"[Cc]ache|past_key_value|\bkv")
 Place = tuple[Path, int]
 # A function that callers are looked for: its name, that of its class or nothing, and its file.
@@ -93,37 +78,25 @@ class Checker:
         self.option = option
         self.targets = Targets(settings, option)
         self.rules = [rule for rule in all_rules() if settings.enables(rule.code)]
-        asked = [pattern for rule in self.rules if settings.asks_for(rule.code) for pattern in rule.asked_triggers]
-        self._patterns = sorted({*asked, *(pattern for rule in self.rules for pattern in rule.triggers)})
-        self._searches = [
-            (frozenset(word.encode() for word in words), re.compile("|".join(sorted(patterns)).encode()))
-            for words, patterns in self._by_words(asked)
-        ]
-        self._words = sorted({word for words, _ in self._searches for word in words})
+        self._triggers = Triggers(self.rules, settings)
         self._sources: dict[Path, Source] = {}
         self._project: Project | None = None
         self._pool: list[Path] = []
-
-    def _by_words(self, asked: list[str]) -> list[tuple[tuple[str, ...], set[str]]]:
-        """The patterns of the rules, those together that need the same words."""
-        found: dict[tuple[str, ...], set[str]] = {(): set(asked)} if asked else {}
-        for rule in self.rules:
-            if rule.triggers:
-                found.setdefault(rule.words, set()).update(rule.triggers)
-        return list(found.items())
 
     def check(self, candidates: Iterable[Candidate], jobs: int = 1) -> Iterator[FileResult]:
         """The result of each file, in order, then those of the files that call what was found open.
 
         Raises ConfigError where a file's release range is none.
         """
-        work = [(candidate, self._weight(candidate)) for candidate in candidates]
+        work = [(candidate, _size(candidate)) for candidate in candidates]
         self._pool = [candidate.path for candidate, _ in work]
         sought: set[Sought] = set()
-        if jobs > 1 and sum(weight for _, weight in work) > PARALLEL_BYTES:
-            results = _in_processes(self, work, jobs)
+        if jobs > 1 and len(work) > 1 and sum(size for _, size in work) > PARALLEL_BYTES:
+            from cachelint.workers import check_all
+
+            results = check_all(self, work, jobs)
         else:
-            results = (self.check_file(candidate) if weight else FileResult() for candidate, weight in work)
+            results = (self.check_file(candidate) for candidate, _ in work)
         for result in results:
             sought |= result.sought
             yield result
@@ -149,30 +122,14 @@ class Checker:
             sought = frozenset(found - known)
             known |= sought
 
-    def _weight(self, candidate: Candidate) -> int:
-        """How many bytes there are to analyse: 0 where no byte of the file asks for it."""
-        if candidate.named:
-            return 1
-        try:
-            data = candidate.path.read_bytes()
-        except OSError:
-            return 1
-        return len(data) if self._asks(data) else 0
-
-    def _asks(self, data: bytes) -> bool:
-        """Whether some byte of a file asks for it: a trigger, in a file that tells of the library or of a `crop`."""
-        if not any(word in data for word in BEARS_A_CACHE):
-            return False
-        # A word is found many times faster than a pattern, and most files hold none of a rule's.
-        there = {word for word in self._words if word in data}
-        return any(triggers.search(data) for words, triggers in self._searches if not words or there & words)
-
     def check_file(self, candidate: Candidate) -> FileResult:
-        """The result of one file."""
+        """The result of one file; one that the user did not name is parsed only where its bytes ask for it."""
         try:
             data = candidate.path.read_bytes()
         except OSError as error:
             return FileResult(failures=[f"{candidate.path}: cannot be read: {error.strerror or error}"])
+        if not candidate.named and not self._triggers.ask(data):
+            return FileResult()
         return self.check_bytes(candidate.path, data)
 
     def check_bytes(self, path: Path, data: bytes) -> FileResult:
@@ -199,12 +156,13 @@ class Checker:
 
     def check_source(self, source: Source) -> FileResult:
         """The result of a source. Raises SourceError where it cannot be parsed."""
-        if not self._asks(source.text.encode("utf-8", "replace")):
+        pattern = self._triggers.within(source.text.encode("utf-8", "replace"))
+        if not pattern:
             from cachelint.flow.skeleton import parse
 
             parse(source.text)
             return FileResult()
-        return self._analyse(source, "|".join(self._patterns))
+        return self._analyse(source, pattern)
 
     def _analyse(self, source: Source, pattern: str, *, callers_of_all: bool = False) -> FileResult:
         from cachelint.flow.analysis import Analysis
@@ -291,26 +249,11 @@ def _project_files(named: list[Path], settings: Settings) -> list[Path]:
     return list(dict.fromkeys([*named, *(candidate.path for candidate in found)]))
 
 
-def _in_processes(checker: Checker, work: list[tuple[Candidate, int]], jobs: int) -> Iterator[FileResult]:
-    from concurrent.futures import ProcessPoolExecutor
-
-    heavy = sorted((item for item in work if item[1]), key=lambda item: -item[1])
-    arguments = (checker.settings, checker.option, checker.ignore_noqa)
-    with ProcessPoolExecutor(min(jobs, len(heavy)), initializer=_start_worker, initargs=arguments) as pool:
-        futures = {candidate.path: pool.submit(_work, candidate) for candidate, _ in heavy}
-        for candidate, weight in work:
-            yield futures[candidate.path].result() if weight else FileResult()
-
-
-_worker: list[Checker] = []
-
-
-def _start_worker(settings: Settings, option: str | None, ignore_noqa: bool) -> None:
-    _worker[:] = [Checker(settings, option, ignore_noqa=ignore_noqa)]
-
-
-def _work(candidate: Candidate) -> FileResult:
-    return _worker[0].check_file(candidate)
+def _size(candidate: Candidate) -> int:
+    try:
+        return candidate.path.stat().st_size
+    except OSError:
+        return 0
 
 
 def collect(results: Iterable[FileResult], settings: Settings | None = None) -> Report:

@@ -55,7 +55,7 @@ class CacheTruthiness(Rule):
         "kv",
     )
     triggers = (
-        r"\b(?:if|while|not|and|or|elif|assert|bool\()\s*[\w.]*(?:past_key_values?|cache|past|kv|pkv)\w*"
+        r"\b(?:if|while|not|and|or|elif|assert|bool\()\s*(?:\w+\.)*(?!use_|is_|has_|return_|no_)\w*(?:past_key_values?|cache|past|kv|pkv)\w*"
         r"\s*(?:\n|:|\)|,|\]|and\b|or\b|else\b)",
         r"(?:past_key_values?[\"']?\]?|cache|past|kv)\)?\s+or\s",
     )

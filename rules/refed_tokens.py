@@ -62,7 +62,7 @@ class RefedTokens(Rule):
         "append(",
     )
     triggers = (
-        r"(?P<grown>\b\w+)\s*=\s*(?:\w+\.)*(?:cat|concat|concatenate|hstack|append)\(\s*[\[(]?\s*(?P=grown)\s*,",
+        r"(?P<grown>\b\w*(?:id|tok|seq|input|prompt|gen|context|out|text|x|y)\w*)\s*=\s*(?:\w+\.)*(?:cat|concat|concatenate|hstack|append)\(\s*[\[(]?\s*(?P=grown)\s*,",
     )
     judges = (Run,)
     facts = (("seven ids fed to a cache of the first six", "behaviour", "ids_fed_again"),)

@@ -46,7 +46,12 @@ class SharedDefaultCache(Rule):
     code = "KV210"
     name = "shared-default-cache"
     words = ("Cache(",)
-    triggers = (r"[=:]\s*(?:\w+\.)*\w*Cache(?:\.\w+)?\(", r"\bdefault\s*=\s*(?:\w+\.)*\w*Cache\(")
+    triggers = (
+        # A parameter with a default, or an assignment that is not deep inside something.
+        r"[(,]\s*\w+\s*(?::[^=\n()]*)?=\s*(?:\w+\.)*\w*Cache(?:\.\w+)?\(",
+        r"\n(?: {1,4}|\t)\w+\s*(?::[^=\n]*)?=\s*(?:\w+\.)*\w*Cache(?:\.\w+)?\(",
+        r"\bdefault\s*=\s*(?:\w+\.)*\w*Cache\(",
+    )
     judges = (SharedDefault,)
     facts = (("filling a cache under another name", "behaviour", "shallow_copy"),)
 

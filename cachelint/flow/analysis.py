@@ -78,11 +78,12 @@ class Analysis:
                 if self.triggers.search(function.text) and function.takes_arguments:
                     self.findings.open.append(function)
             return self.findings
-        for function in self._roots():
+        roots = self._roots()
+        for function in roots:
             self._run_function(function)
         for skeleton in self.module.skeleton.classes:
             self._run_class(self.module.cls(skeleton))
-        if self._top_level_matters():
+        if self._top_level_matters(roots):
             self._run_module()
         return self.findings
 
@@ -119,12 +120,14 @@ class Analysis:
     def _hands_on(self, text: str) -> bool:
         return self.callers_of_all or _CROPS.search(text) is not None
 
-    def _top_level_matters(self) -> bool:
-        names = {function.name for function in self._roots()}
+    def _top_level_matters(self, roots: list[Function]) -> bool:
+        """Whether the statements outside of functions hold a trigger, or call a function that matters."""
+        names = "|".join(sorted(re.escape(function.name) for function in roots))
+        called = re.compile(rf"\b(?:{names})\(") if names else None
         for start, end, bound in self.module.skeleton.statements:
             if bound is None or isinstance(bound, tuple):
                 text = self.module.text(start, end)
-                if self.triggers.search(text) or any(re.search(rf"\b{re.escape(n)}\(", text) for n in names):
+                if self.triggers.search(text) or (called is not None and called.search(text)):
                     return True
         return False
 
