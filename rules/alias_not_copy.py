@@ -66,9 +66,10 @@ class AliasNotCopy(Rule):
         " for ",
     )
     triggers = (
-        r"\bcopy\(",
-        r"\]\s*\*\s*\w",
-        r"\*\s*\[",
+        r"\bcopy\(\s*[\w.]*(?:[Cc]ache|past|kv|prefix|state)",
+        r"(?:[Cc]ache|past_key_values|past|kv)\w*\.copy\(",
+        r"(?:[Cc]ache|past_key_values|past|kv)\w*\]\s*\*",
+        r"\*\s*\[\s*[\w.]*(?:[Cc]ache|past|kv)",
         r"\[\s*[\w.]*(?:past_key_values|cache|past|kv)\w*\s+for\b",
         r"(?:saved|snap|backup|orig)\w*\s*=\s*[\w.]*(?:past_key_values|cache|past|kv)\w*[ \t]*\n",
     )
