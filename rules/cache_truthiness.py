@@ -44,6 +44,10 @@ from cachelint.rule import Finding, Rewrite, Rule
 _LIBRARY = re.compile(rf"\bget_seq_length\b|\b(?:{'|'.join(sorted(CACHE_CLASSES))})\b")
 
 
+# What, beside the test, is true only of a cache that holds something.
+_FILLED = re.compile(r"\bget_seq_length\b|\bis_updated\b")
+
+
 class CacheTruthiness(Rule):
     """KV204."""
 
@@ -72,6 +76,8 @@ class CacheTruthiness(Rule):
             return
         if not (event.cache.classes or event.cache.seen) and not _speaks_of_caches(event):
             return
+        if _FILLED.search(_conjunction(event)):
+            return
         if event.cache.configured:
             pieces = surface.shown(
                 "truth_of_empty_with_config", releases, "True", effect="changes", detail="true while it is empty"
@@ -99,6 +105,17 @@ class CacheTruthiness(Rule):
         if not isinstance(outer, (cst.Assign, cst.AnnAssign, cst.Arg, cst.Return)) and not whole.lpar:
             choice = f"({choice})"
         return Rewrite("safe", "Ask whether it is None", ((unit.span(whole), choice),))
+
+
+def _conjunction(event: Tested) -> str:
+    """The source of all that is joined to the test by `and`."""
+    import libcst as cst
+
+    node = event.node
+    around = event.unit.parent(node)
+    while isinstance(around, cst.BooleanOperation) and isinstance(around.operator, cst.And):
+        node, around = around, event.unit.parent(around)
+    return event.unit.text(node)
 
 
 def _speaks_of_caches(event: Tested) -> bool:
