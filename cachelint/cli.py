@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from cachelint import __version__
+from cachelint.config import FORMATS
 
 if TYPE_CHECKING:
     from cachelint.config import Settings
@@ -21,7 +22,6 @@ else:
     _CodesType = click.ParamType
 
 F = TypeVar("F", bound=Callable[..., Any])
-FORMATS = ("full", "concise", "json")
 
 
 class Codes(_CodesType):
@@ -116,6 +116,10 @@ def cli() -> None:
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule.")
 @click.option("--ignore-noqa", is_flag=True, help="Report what a comment suppresses, too.")
 @click.option("--add-noqa", is_flag=True, help="Write a `# noqa` for each finding into the files.")
+@click.option("--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Keep quiet about what is in it.")
+@click.option("--diff-base", metavar="REV", help="Only findings on lines changed since a git revision.")
+@click.option("--show-settings", is_flag=True, help="Print the settings, and check nothing.")
+@click.option("--show-files", is_flag=True, help="Print the files that would be checked, and check nothing.")
 @click.option("--exit-zero", is_flag=True, help="Leave with 0 even where something is found.")
 def check(paths: tuple[Path, ...], **options: Any) -> None:
     """Lint files and folders (default: the current folder; `-` reads standard input).
@@ -125,6 +129,8 @@ def check(paths: tuple[Path, ...], **options: Any) -> None:
     from cachelint.run import Run
 
     run = Run(**{**_settings(paths, options), "paths": paths or (Path("."),)})
+    if options["show_settings"] or options["show_files"]:
+        _finish(run.show_settings if options["show_settings"] else run.show_files)
     if options["add_noqa"]:
         _finish(run.add_noqa)
     _finish(lambda: run.fix(write=not options["diff"]) if options["fix"] or options["diff"] else run.check())
@@ -142,6 +148,37 @@ def fix(paths: tuple[Path, ...], **options: Any) -> None:
 
     run = Run(**{**_settings(paths, options), "paths": paths or (Path("."),)})
     _finish(lambda: run.fix(write=not options["diff"], summary=True))
+
+
+@cli.command()
+@PATHS
+@SELECTION
+@click.option(
+    "--baseline",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    default=Path(".cachelint-baseline.json"),
+    help="Default: .cachelint-baseline.json.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="Errors only.")
+def baseline(paths: tuple[Path, ...], file: Path, **options: Any) -> None:
+    """Write all findings into a baseline, which `check --baseline` then keeps quiet about."""
+    from cachelint.run import Run
+
+    plain = {"output_file": None, "color": "never", "verbose": False}
+    run = Run(**{**_settings(paths, {**options, **plain}), "paths": paths or (Path("."),)})
+    _finish(lambda: run.write_baseline(file))
+
+
+@cli.command()
+def schema() -> None:
+    """Print the JSON schema of `[tool.cachelint]`, for editors."""
+    import json
+
+    from cachelint.config import schema as schema_of
+
+    click.echo(json.dumps(schema_of(), indent=2))
 
 
 @cli.command()
@@ -247,7 +284,7 @@ def _settings(paths: tuple[Path, ...], options: dict[str, Any]) -> dict[str, Any
         "option": options["transformers"],
         "jobs": options["jobs"] or os.cpu_count() or 1,
         "output_file": options["output_file"],
-        "colour": _colour(options["color"]) and options["output_file"] is None,
+        "colour": _colour(options["color"]),
         "width": _width(),
         "quiet": options["quiet"],
         "verbose": options["verbose"],
@@ -255,6 +292,8 @@ def _settings(paths: tuple[Path, ...], options: dict[str, Any]) -> dict[str, Any
         "exit_zero": bool(options.get("exit_zero")),
         "stdin_filename": options.get("stdin_filename"),
         "ignore_noqa": bool(options.get("ignore_noqa")),
+        "baseline": options.get("baseline"),
+        "diff_base": options.get("diff_base"),
     }
 
 

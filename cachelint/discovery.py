@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pathspec
 
 from cachelint.config import Settings
 
-SUFFIXES = (".py", ".pyi", ".ipynb")
+INCLUDE = ("*.py", "*.pyi", "*.ipynb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,13 @@ class MissingPath(Exception):
     """A path that does not exist, or that cannot be listed."""
 
 
-def discover(paths: Iterable[Path], exclude: Iterable[str], *, respect_gitignore: bool = True) -> Iterator[Candidate]:
+def discover(
+    paths: Iterable[Path],
+    exclude: Iterable[str],
+    *,
+    include: Iterable[str] = INCLUDE,
+    respect_gitignore: bool = True,
+) -> Iterator[Candidate]:
     """The files to look at, absolute, each once, in the order of the paths and of the names below them.
 
     Raises:
@@ -34,11 +41,12 @@ def discover(paths: Iterable[Path], exclude: Iterable[str], *, respect_gitignore
     """
     seen: set[Path] = set()
     patterns = pathspec.GitIgnoreSpec.from_lines(exclude)
+    wanted = _included(tuple(include))
     for given in paths:
         path = Path(os.path.abspath(given))
         if path.is_dir():
             rules = _rules_above(path) if respect_gitignore else []
-            found: Iterator[Path] = _walk(path, path, patterns, rules, respect_gitignore)
+            found: Iterator[Path] = _walk(path, path, patterns, wanted, rules, respect_gitignore)
             candidates = (Candidate(file, False) for file in found)
         elif path.exists():
             candidates = (Candidate(file, True) for file in (path,))
@@ -48,6 +56,15 @@ def discover(paths: Iterable[Path], exclude: Iterable[str], *, respect_gitignore
             if candidate.path not in seen:
                 seen.add(candidate.path)
                 yield candidate
+
+
+def _included(patterns: tuple[str, ...]) -> Callable[[str, str], bool]:
+    """Whether a file of a name and path is one to look at; most patterns are only about the end of the name."""
+    endings = tuple(pattern[1:] for pattern in patterns if re.fullmatch(r"\*\.\w+", pattern))
+    if len(endings) == len(patterns):
+        return lambda name, _: name.endswith(endings)
+    spec = pathspec.GitIgnoreSpec.from_lines(patterns)
+    return lambda _, path: spec.match_file(path.lstrip("/"))
 
 
 Rules = list[tuple[str, pathspec.GitIgnoreSpec]]
@@ -76,7 +93,12 @@ def _rules_in(folder: Path) -> pathspec.GitIgnoreSpec | None:
 
 
 def _walk(
-    folder: Path, top: Path, exclude: pathspec.GitIgnoreSpec, rules: Rules, respect_gitignore: bool
+    folder: Path,
+    top: Path,
+    exclude: pathspec.GitIgnoreSpec,
+    include: Callable[[str, str], bool],
+    rules: Rules,
+    respect_gitignore: bool,
 ) -> Iterator[Path]:
     try:
         with os.scandir(folder) as listing:
@@ -90,13 +112,13 @@ def _walk(
         rules = [*rules, (str(folder), own)] if own is not None else rules
     for entry in entries:
         is_folder = _is_folder(entry)
-        if not is_folder and not entry.name.endswith(SUFFIXES):
+        if not is_folder and not include(entry.name, entry.path):
             continue
         relative = os.path.relpath(entry.path, top).replace(os.sep, "/") + ("/" if is_folder else "")
         if exclude.match_file(relative) or _ignored(entry.path, is_folder, rules):
             continue
         if is_folder:
-            yield from _walk(Path(entry.path), top, exclude, rules, respect_gitignore)
+            yield from _walk(Path(entry.path), top, exclude, include, rules, respect_gitignore)
         elif _is_file(entry):
             yield Path(entry.path)
 

@@ -166,11 +166,16 @@ class Checker:
 
     def _analyse(self, source: Source, pattern: str, *, callers_of_all: bool = False) -> FileResult:
         from cachelint.flow.analysis import Analysis
-        from cachelint.flow.project import Project
+        from cachelint.flow.project import Hints, Project
         from cachelint.judging import judge
 
         if self._project is None or self._sources:
-            self._project = Project(self._sources)
+            hints = Hints(
+                frozenset(self.settings.cache_names),
+                frozenset(self.settings.cache_types),
+                frozenset(self.settings.trusted_calls),
+            )
+            self._project = Project(self._sources, hints)
         project = self._project
         module = project.add(source)
         releases = self.targets.of(source.path, source.text).mask
@@ -295,7 +300,14 @@ def _unsuppressed(
         if settings.enables("KV900"):
             left += suppressions.unused(source, used, ran)
     ignored = PerFileIgnores(settings)
-    return sorted((d for d in left if not ignored.ignores(d.path, d.code)), key=lambda d: d.sort_key)
+    kept = [d if settings.fixes(d.code) else _unfixable(d) for d in left if not ignored.ignores(d.path, d.code)]
+    return sorted(kept, key=lambda d: d.sort_key)
+
+
+def _unfixable(diagnostic: Diagnostic) -> Diagnostic:
+    """A finding whose fix the settings do not want applied: it is still shown."""
+    fix = diagnostic.fix
+    return replace(diagnostic, fix=replace(fix, applicability="display")) if fix is not None else diagnostic
 
 
 def localised(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

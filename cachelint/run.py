@@ -16,6 +16,7 @@ from cachelint.config import Settings
 from cachelint.diagnostics import Diagnostic
 from cachelint.discovery import Candidate, discover
 from cachelint.engine import Checker, FileResult, Report, collect, localised
+from cachelint.report import formats
 from cachelint.report.concise import shown
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Run:
     exit_zero: bool = False
     stdin_filename: Path | None = None
     ignore_noqa: bool = False
+    baseline: Path | None = None
+    diff_base: str | None = None
     failures: list[str] = field(default_factory=list)
 
     # Checking
@@ -50,7 +53,8 @@ class Run:
         checker = Checker(self.settings, self.option, ignore_noqa=self.ignore_noqa)
         if self._reads_stdin:
             name = self.stdin_filename or Path("stdin.py")
-            report = collect([checker.check_bytes(name.absolute(), sys.stdin.buffer.read())], self.settings)
+            given = checker.check_bytes(name.absolute(), sys.stdin.buffer.read())
+            report = self._narrowed(collect([given], self.settings))
         else:
             report = self._checked(checker)
         self._print(report.diagnostics)
@@ -60,7 +64,40 @@ class Run:
         return 1 if report.diagnostics and not self.exit_zero else 0
 
     def _checked(self, checker: Checker) -> Report:
-        return collect(self._progress(checker.check(self._candidates(), self.jobs)), self.settings)
+        return self._narrowed(collect(self._progress(checker.check(self._candidates(), self.jobs)), self.settings))
+
+    def _narrowed(self, report: Report) -> Report:
+        """The report without what the baseline knows, and what stands on lines that nobody changed."""
+        if self.baseline is not None:
+            from cachelint import baseline
+
+            folder = self.baseline.absolute().parent
+            report.diagnostics, gone = baseline.split(report.diagnostics, baseline.read(self.baseline), folder)
+            for entry in gone if not self.quiet else ():
+                click.echo(f"note: no longer found: {entry.path}: {entry.code} {entry.message}", err=True)
+            if gone and not self.quiet:
+                click.echo(f"note: `cachelint baseline --baseline {self.baseline}` takes these out", err=True)
+        if self.diff_base is not None:
+            from cachelint.changed import on_changed_lines
+
+            report.diagnostics = on_changed_lines(report.diagnostics, self.diff_base)
+        return report
+
+    def write_baseline(self, path: Path) -> int:
+        """Write all findings into a baseline. Returns the exit status."""
+        from cachelint import baseline
+
+        report = collect(self._progress(Checker(self.settings, self.option).check(self._candidates(), self.jobs)))
+        found = baseline.entries(report.diagnostics, path.absolute().parent)
+        try:
+            baseline.write(path, found)
+        except OSError as error:
+            report.failures.append(f"{path}: cannot be written: {error.strerror or error}")
+        for failure in report.failures:
+            click.echo(f"error: {failure}", err=True)
+        if not self.quiet:
+            click.echo(f"{_number(len(found), 'finding')} in {path}.", err=True)
+        return 2 if report.failures else 0
 
     def add_noqa(self) -> int:
         """Write a `# noqa` for each finding into its file. Returns the exit status."""
@@ -87,13 +124,33 @@ class Run:
             click.echo(f"Added {_number(count, 'noqa directive')}.", err=True)
         return 2 if self.failures or report.failures else 0
 
+    def show_settings(self) -> int:
+        """Print the settings. Returns the exit status."""
+        from cachelint.config import as_table
+
+        click.echo(as_table(self.settings), nl=False)
+        return 0
+
+    def show_files(self) -> int:
+        """Print the files that would be checked. Returns the exit status."""
+        for candidate in self._candidates():
+            click.echo(str(candidate.path))
+        return 0
+
     @property
     def _reads_stdin(self) -> bool:
         return [str(path) for path in self.paths] == ["-"]
 
     def _candidates(self) -> list[Candidate]:
         exclude = (*self.settings.exclude, *self.settings.extend_exclude)
-        found = list(discover(self.paths, exclude, respect_gitignore=self.settings.respect_gitignore))
+        found = list(
+            discover(
+                self.paths,
+                exclude,
+                include=self.settings.include,
+                respect_gitignore=self.settings.respect_gitignore,
+            )
+        )
         if not found and not self.quiet:
             click.echo("warning: no Python file was found in the given paths", err=True)
         return found
@@ -184,23 +241,22 @@ class Run:
                 self.output_file.write_text(text, encoding="utf-8")
             except OSError as error:
                 self.failures.append(f"{self.output_file}: cannot be written: {error.strerror or error}")
+            if self.settings.output_format in formats.FOR_PROGRAMS and not self.quiet:
+                click.echo(self._full(diagnostics, colour=self.colour), nl=False, color=self.colour)
         elif text:
             click.echo(text, nl=False, color=self.colour)
 
     def _render(self, diagnostics: list[Diagnostic]) -> str:
-        if self.settings.output_format == "json":
-            from cachelint.report.json import render as render_json
+        if self.settings.output_format != "full":
+            return formats.render(self.settings.output_format, localised(diagnostics))
+        return self._full(diagnostics, colour=self.colour and self.output_file is None)
 
-            return render_json(localised(diagnostics))
-        if self.settings.output_format == "concise":
-            from cachelint.report.concise import render as render_concise
-
-            return render_concise(localised(diagnostics))
+    def _full(self, diagnostics: list[Diagnostic], *, colour: bool) -> str:
         if not diagnostics:
             return ""
         from cachelint.report.full import render as render_full
 
-        return render_full(diagnostics, colour=self.colour, width=self.width)
+        return render_full(diagnostics, colour=colour, width=self.width)
 
     def _tell(self, report: Report) -> None:
         """Everything that is no finding: counts, what could not be read, where the analysis gave up."""
@@ -217,7 +273,7 @@ class Run:
                 click.echo(f"{number:>5}  {code}", err=True)
         if self.verbose:
             click.echo(f"note: {_number(report.files, 'file')} looked at", err=True)
-        if self.settings.output_format != "json" and self.output_file is None:
+        if self.settings.output_format not in formats.FOR_PROGRAMS or self.output_file is not None:
             self._count(report.diagnostics)
 
     def _count(self, diagnostics: list[Diagnostic]) -> None:

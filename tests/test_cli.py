@@ -138,8 +138,10 @@ def test_standard_input(project: Path) -> None:
 
 def test_output_file_holds_the_findings(project: Path) -> None:
     found = run("check", "--output-format", "json", "-o", "out.json", cwd=project)
-    assert (found.returncode, found.stdout) == (1, "")
+    assert found.returncode == 1
+    assert "KV101 positive-crop" in found.stdout
     assert json.loads((project / "out.json").read_text())[0]["code"] == "KV101"
+    assert run("check", "-q", "--output-format", "json", "-o", "out.json", cwd=project).stdout == ""
 
 
 def test_select_and_ignore(project: Path) -> None:

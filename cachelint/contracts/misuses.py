@@ -218,18 +218,18 @@ def recording_before_prefill(make: Make) -> str:
 
 
 def quantised_for_sliding(make: Make) -> str:
-    """A quantised cache made for a sliding model."""
-    config = make("sliding").config
-    backends = ("fp8", "quanto", "hqq")
-    for backend in backends:
-        try:
-            transformers.QuantizedCache(backend=backend, config=config)
-        except (ImportError, ValueError) as error:
-            if isinstance(error, ImportError) or "backend" in str(error):
-                continue
-            raise
-        return "accepted"
-    return "absent"
+    """A quantised cache made for a sliding model; of the backend only its names are needed."""
+    import sys
+    from types import ModuleType
+
+    backend = ModuleType("optimum.quanto")
+    vars(backend).update({"MaxOptimizer": object, "qint2": 2, "qint4": 4})
+    sys.modules.setdefault("optimum.quanto", backend)
+    for name in ("is_optimum_quanto_available", "is_quanto_greater"):
+        if hasattr(transformers.cache_utils, name):
+            setattr(transformers.cache_utils, name, lambda *_, **__: True)
+    transformers.QuantizedCache(backend="quanto", config=make("sliding").config)
+    return "accepted"
 
 
 def cut_by_hand_static(make: Make) -> str:

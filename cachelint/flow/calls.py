@@ -418,6 +418,9 @@ class Calls(Builtins):
         passed = args.all()
         if "past_key_values" in args.keywords or "past_key_value" in args.keywords:
             return self.forward(receiver or UNKNOWN, args, node, state)
+        name = self.path(node.func)
+        if self.project.hints.trusted & {name, name.rpartition(".")[2]}:
+            return self.fresh(state)
         for oid in self.reachable(passed, state):
             cell = state.cell(oid)
             if cell.cache is not None:

@@ -218,7 +218,7 @@ class Expressions(Machine):
     def as_cache(self, path: str, value: Value, state: State, node: cst.CSTNode) -> Value:
         """The value read under a dotted name, turned into a KV cache where the name or its uses say so."""
         last = path.rsplit(".", 1)[-1]
-        named = is_cache_name(last)
+        named = is_cache_name(last) or last in self.project.hints.names
         if not named and path not in self.frame.evidence:
             return value
         if not value.atoms:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -305,10 +306,20 @@ class LocalFunction(Function):
 Resolved = Module | Function | Class | str | tuple[Module, tuple[int, int]]
 
 
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What a user tells of the project: more names of caches, classes that are caches, calls that change none."""
+
+    names: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()
+    trusted: frozenset[str] = frozenset()
+
+
 class Project:
     """The files that one run may look into; `sources` stand in place of what is on the disk."""
 
-    def __init__(self, sources: Mapping[Path, Source] | None = None) -> None:
+    def __init__(self, sources: Mapping[Path, Source] | None = None, hints: Hints | None = None) -> None:
+        self.hints = hints or Hints()
         self._sources = dict(sources or {})
         self._modules: dict[Path, Module | None] = {}
         self._speaking: dict[Path, bool] = {}
@@ -414,6 +425,8 @@ class Project:
             # The library's own sources: its classes are what the contract speaks of.
             return [f"transformers.{bound.name}" if bound.name else "transformers.cache_utils"]
         target = self.load(path) if path else None
+        if bound.name is not None and f"{bound.module}.{bound.name}" in self.hints.types:
+            return ["transformers.DynamicCache"]
         if target is None:
             if bound.level or (star and not bound.module.startswith("transformers")):
                 return []

@@ -14,6 +14,11 @@ def render(diagnostics: Iterable[Diagnostic]) -> str:
     return json.dumps([as_object(diagnostic) for diagnostic in diagnostics], indent=2) + "\n"
 
 
+def render_lines(diagnostics: Iterable[Diagnostic]) -> str:
+    """The same objects, each as one line of JSON."""
+    return "".join(json.dumps(as_object(diagnostic)) + "\n" for diagnostic in diagnostics)
+
+
 def as_object(diagnostic: Diagnostic) -> dict[str, Any]:
     """One diagnostic as JSON has it; rows and columns from 1, filenames absolute."""
     return {
