@@ -31,6 +31,19 @@ def on_changed_lines(diagnostics: Iterable[Diagnostic], revision: str) -> list[D
     return found
 
 
+def uncommitted(paths: Iterable[Path]) -> list[Path]:
+    """Those of the files that lie in a git repository and are not as they were committed last."""
+    found = []
+    for path in paths:
+        try:
+            if _git(path.parent, "status", "--porcelain", "--", path.name).strip():
+                found.append(path)
+        except ConfigError:
+            # No repository, or no git: there is nothing to compare with.
+            continue
+    return found
+
+
 def _changed(path: Path, revision: str) -> set[int] | None:
     """The changed rows of a file, None where all of it is new."""
     if not _git(path.parent, "ls-files", "--", path.name).strip():

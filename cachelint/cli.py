@@ -142,12 +142,29 @@ def check(paths: tuple[Path, ...], **options: Any) -> None:
 @OUTPUT
 @click.option("--unsafe-fixes", is_flag=True, help="Apply unsafe fixes too.")
 @click.option("--diff", "diff", is_flag=True, help="Print what would change, and write nothing.")
+@click.option("--allow-dirty", is_flag=True, help="Rewrite files with uncommitted changes as well.")
 def fix(paths: tuple[Path, ...], **options: Any) -> None:
     """Rewrite a repository: apply every safe fix, and say what was done and what is left."""
     from cachelint.run import Run
 
     run = Run(**{**_settings(paths, options), "paths": paths or (Path("."),)})
-    _finish(lambda: run.fix(write=not options["diff"], summary=True))
+    _finish(lambda: run.fix(write=not options["diff"], summary=True, allow_dirty=options["allow_dirty"]))
+
+
+@cli.command()
+@PATHS
+@SELECTION
+@click.option(
+    "--output-format", "form", type=click.Choice(["text", "json", "html"]), default="text", help="Default: text."
+)
+@click.option("--output-file", "-o", type=click.Path(path_type=Path), metavar="FILE", help="Write it here.")
+@click.option("--quiet", "-q", is_flag=True, help="Errors only.")
+def upgrade(paths: tuple[Path, ...], form: str, **options: Any) -> None:
+    """Show what breaks, changes or warns at each release of transformers, from your oldest on."""
+    from cachelint.run import Run
+
+    run = Run(**{**_settings(paths, {**options, "color": "never", "verbose": False}), "paths": paths or (Path("."),)})
+    _finish(lambda: run.upgrade(form))
 
 
 @cli.command()

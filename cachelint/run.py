@@ -173,10 +173,33 @@ class Run:
         if bar is not None:
             bar.stop()
 
+    def upgrade(self, form: str) -> int:
+        """Print what happens at each release from the oldest supported one on. Returns the exit status."""
+        from cachelint import upgrade
+        from cachelint.contracts.releases import all_mask, releases
+
+        start = self.paths[0].absolute()
+        target = Checker(self.settings, self.option).targets.of(start / "x.py" if start.is_dir() else start)
+        lowest = (target.mask & -target.mask).bit_length() - 1
+        checker = Checker(self.settings, f">={releases()[lowest]}", ignore_noqa=True)
+        report = collect(self._progress(checker.check(self._candidates(), self.jobs)), self.settings)
+        drawn = upgrade.draw(report.diagnostics, all_mask() & ~((1 << lowest) - 1))
+        text = {"text": upgrade.as_text, "json": upgrade.as_json, "html": upgrade.as_html}[form](drawn)
+        if self.output_file is not None:
+            self.output_file.write_text(text, encoding="utf-8")
+        else:
+            click.echo(text, nl=False)
+        for failure in report.failures:
+            click.echo(f"error: {failure}", err=True)
+        return 2 if report.failures else 0
+
     # Fixing
 
-    def fix(self, *, write: bool, summary: bool = False) -> int:
-        """Apply fixes (or show them) and print what is left. Returns the exit status."""
+    def fix(self, *, write: bool, summary: bool = False, allow_dirty: bool = True) -> int:
+        """Apply fixes (or show them) and print what is left. Returns the exit status.
+
+        allow_dirty: also to files with changes that git has not committed.
+        """
         from cachelint.fixes import FixError, diff, fix_source
         from cachelint.fixes import write as write_file
         from cachelint.sources import SourceError, decode
@@ -188,6 +211,8 @@ class Run:
         by_file: dict[Path, list[Diagnostic]] = {}
         for diagnostic in report.diagnostics:
             by_file.setdefault(diagnostic.path, []).append(diagnostic)
+        if write and not allow_dirty and self._refuses(by_file):
+            return 2
         for path, diagnostics in by_file.items():
             if not any(d.fix and d.fix.edits for d in diagnostics):
                 left += diagnostics
@@ -216,6 +241,19 @@ class Run:
         changed = any(fixed.changed for fixed in done)
         return 1 if (left or (changed and not write)) and not self.exit_zero else 0
 
+    def _refuses(self, by_file: dict[Path, list[Diagnostic]]) -> bool:
+        """Whether a file that a fix would change has uncommitted changes, which is told."""
+        from cachelint.changed import uncommitted
+
+        wanted = ("safe", "unsafe") if self.settings.unsafe_fixes else ("safe",)
+        paths = [p for p, found in by_file.items() if any(d.fix and d.fix.applicability in wanted for d in found)]
+        dirty = uncommitted(paths)
+        for path in dirty:
+            click.echo(f"error: {shown(path)}: has uncommitted changes", err=True)
+        if dirty:
+            click.echo("Nothing was written. Commit or stash the changes, or pass --allow-dirty.", err=True)
+        return bool(dirty)
+
     def _summarise(self, done: Sequence[Fixed], left: list[Diagnostic], *, write: bool, always: bool) -> None:
         if self.quiet:
             return
@@ -228,9 +266,20 @@ class Run:
             codes = Counter(d.code for fixed in files for d in fixed.fixed)
             for code, number in sorted(codes.items()):
                 click.echo(f"  {code}  {number}", err=True)
-            unsafe = sum(1 for d in left if d.fix and d.fix.applicability == "unsafe" and d.fix.edits)
-            if unsafe:
-                click.echo(f"{_number(unsafe, 'more fix', 'more fixes')} with --unsafe-fixes.", err=True)
+            self._say_what_is_left(left)
+
+    @staticmethod
+    def _say_what_is_left(left: list[Diagnostic]) -> None:
+        """Why findings were not fixed, and what to do next."""
+        unsafe = sum(1 for d in left if d.fix and d.fix.applicability == "unsafe" and d.fix.edits)
+        by_hand = len(left) - unsafe
+        if left:
+            click.echo(f"Left {_number(len(left), 'finding')}:", err=True)
+        if unsafe:
+            more = _number(unsafe, "more fix", "more fixes")
+            click.echo(f"  {unsafe} whose rewrite may change the meaning: {more} with --unsafe-fixes.", err=True)
+        if by_hand:
+            click.echo(f"  {by_hand} that no rewrite can mend on the whole range: see the advice at each.", err=True)
 
     # Printing
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 
 import libcst as cst
 
 from cachelint.flow.events import Event, Overridden, SharedDefault
 from cachelint.flow.spans import Span
 from cachelint.rule import Rewrite
+from cachelint.sources import Source
 
 
 def statement_of(event: Event) -> cst.SimpleStatementLine | None:
@@ -101,3 +104,38 @@ def open_parameters(event: Overridden) -> Rewrite | None:
     end = unit.span(param.default or typed)
     place = Span(end.end_row, end.end_column, end.end_row, end.end_column)
     return Rewrite("safe", "Take what else is passed", ((place, ", **kwargs"),))
+
+
+def importing(source: Source, module: str) -> tuple[tuple[Span, str], ...] | None:
+    """The edit that adds `import module` of the standard library, where isort and ruff would put it.
+
+    No edit where it is imported already; None where its name means something else.
+    """
+    tree = ast.parse(source.text)
+    if re.search(rf"(?m)^import\s+(?:[\w., ]+,\s*)?{module}\s*(?:$|[,#])", source.text):
+        return ()
+    if re.search(rf"(?m)\b{module}\s*(?:[:,]?=|,)(?!=)|\bimport\b.*\b{module}\b|\bdef\s+{module}\b", source.text):
+        return None
+    body = tree.body
+    at = 1 if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else 0
+    while at < len(body) and isinstance(body[at], ast.ImportFrom) and body[at].module == "__future__":  # type: ignore[attr-defined]
+        at += 1
+    newline = source.newline
+    section: list[ast.Import | ast.ImportFrom] = []
+    for node in body[at:]:
+        if not isinstance(node, (ast.Import, ast.ImportFrom)) or not _is_standard(node):
+            break
+        section.append(node)
+    if not section:
+        following = body[at].lineno if at < len(body) else len(source.lines) + 1
+        end = newline if at < len(body) and isinstance(body[at], (ast.Import, ast.ImportFrom)) else newline * 2
+        place = Span(following, 0, following, 0)
+        return ((place, f"import {module}{newline}{end}"),)
+    later = next((n for n in section if isinstance(n, ast.ImportFrom) or n.names[0].name > module), None)
+    row = later.lineno if later is not None else (section[-1].end_lineno or section[-1].lineno) + 1
+    return ((Span(row, 0, row, 0), f"import {module}{newline}"),)
+
+
+def _is_standard(node: ast.Import | ast.ImportFrom) -> bool:
+    name = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+    return bool(name) and (name or "").partition(".")[0] in sys.stdlib_module_names

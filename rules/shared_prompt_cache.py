@@ -88,9 +88,11 @@ class SharedPromptCache(Rule):
         advice = "Give each generation a cache of its own, such as `copy.deepcopy(cache)`"
         if event.argument is None:
             return Rewrite("display", advice)
+        from cachelint.texts import importing
+
         value = event.argument.value
-        module = event.unit.module.source.text
-        if "import copy" not in module:
-            return Rewrite("display", advice)
         text = f"copy.deepcopy({event.unit.text(value)})"
-        return Rewrite("unsafe", "Pass a deep copy", ((event.unit.span(value), text),))
+        added = importing(event.unit.module.source, "copy")
+        if added is None:
+            return Rewrite("display", advice)
+        return Rewrite("unsafe", "Pass a deep copy", ((event.unit.span(value), text), *added))

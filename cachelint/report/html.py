@@ -32,9 +32,14 @@ def render(diagnostics: Sequence[Diagnostic]) -> str:
     body = "".join(parts) or "<p>No findings.</p>"
     table = f"<table><tr><th>code<th>rule<th>findings{rows}</table>" if rows else ""
     count = f"{len(diagnostics)} {'finding' if len(diagnostics) == 1 else 'findings'}"
+    return page(f"cachelint: {count}", f"{table}\n{body}")
+
+
+def page(title: str, body: str) -> str:
+    """A whole page around a body."""
     return (
-        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>cachelint</title><style>{_STYLE}</style>\n'
-        f"<h1>cachelint: {count}</h1>\n{table}\n{body}\n</html>\n"
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
+        f"<style>{_STYLE}</style>\n<h1>{escape(title)}</h1>\n{body}\n</html>\n"
     )
 
 
