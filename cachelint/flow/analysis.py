@@ -10,7 +10,7 @@ import libcst as cst
 from cachelint.flow.events import Crop, Event
 from cachelint.flow.interpreter import Interpreter, generalise
 from cachelint.flow.machine import Numbering, OutOfSteps
-from cachelint.flow.naming import bears_a_cache
+from cachelint.flow.naming import bears_a_cache, makes_tracked
 from cachelint.flow.project import Class, Function, Module, Project
 from cachelint.flow.state import Cell, State
 from cachelint.flow.values import UNKNOWN, Value, ref
@@ -69,6 +69,7 @@ class Analysis:
         self.findings = Findings()
         self._steps = 0
         self._classes: dict[Class, State | None] = {}
+        self._made: dict[Class, State | None] = {}
 
     def run(self) -> Findings:
         """Interpret what matters and give the events."""
@@ -148,7 +149,8 @@ class Analysis:
         else:
             # What a cache is called is said near by: the function itself has to do.
             interpreter.max_steps = min(interpreter.max_steps, MAX_NAME_STEPS, max(0, MAX_NAMES_STEPS - self._steps))
-            state = interpreter.start()
+            known = self._made_state(function)
+            state = known.copy() if known is not None else interpreter.start()
         receiver = self._receiver(function, state)
         self._attempt(interpreter, function, state, receiver)
         self._take(interpreter, function)
@@ -219,6 +221,18 @@ class Analysis:
     def _self(self, cls: Class) -> int:
         key = ("self", cls.module.path, cls.skeleton.start)
         return self.numbering.objects.setdefault(key, self.numbering.serial())
+
+    def _made_state(self, function: Function) -> State | None:
+        """What the constructor of a method's class leaves in its attributes, None where it makes nothing."""
+        cls = function.cls
+        if cls is None or function.is_static or function.is_class_method or function.name == "__init__":
+            return None
+        if cls not in self._made:
+            self._made[cls] = None
+            init = cls.method("__init__")
+            if init is not None and makes_tracked(init.text):
+                self._made[cls] = self._after_method(cls, init, self._attributes_that_matter(cls), None, widen=False)
+        return self._made[cls]
 
     def _class_state(self, cls: Class, root: Function) -> State | None:
         """What the attributes of an instance can hold before any of its methods: a fixpoint over those."""

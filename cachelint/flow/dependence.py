@@ -46,8 +46,9 @@ class Dependence:
             found.add(name)
             pending.extend(self._on.get(name, ()))
             # What is done to the whole is done to its parts.
-            if "." in name:
-                pending.append(name.rpartition(".")[0])
+            whole = name.rpartition(".")[0]
+            if whole in self._on:
+                pending.append(whole)
         return frozenset(found)
 
     def _bind(self, targets: frozenset[str], node: cst.CSTNode) -> None:
@@ -72,7 +73,7 @@ class Dependence:
             self._targets |= bound
         elif isinstance(node, cst.WithItem) and node.asname is not None:
             self._bind(names_in(node.asname.name), node.item)
-        elif isinstance(node, cst.Expr) and isinstance(node.value, cst.Call):
+        elif isinstance(node, cst.Expr) and isinstance(node.value, cst.Call) and not _only_tells(node.value):
             bound = self._mutated(node.value)
         if isinstance(node, cst.Call):
             self._holders[node] = frozenset(name for names in around for name in names)
@@ -101,6 +102,12 @@ class Dependence:
                 self.grown.add(name)
 
 
+def _only_tells(call: cst.Call) -> bool:
+    """Whether a call shows its arguments to somebody and changes none of them."""
+    path = dotted(call.func)
+    return path.partition(".")[0] in ("print", "logger", "logging", "log", "warnings", "pprint")
+
+
 def dotted(node: cst.CSTNode) -> str:
     """`a.b.c` of a name or attribute, empty for anything else."""
     if isinstance(node, cst.Name):
@@ -112,13 +119,17 @@ def dotted(node: cst.CSTNode) -> str:
 
 
 def names_in(node: cst.CSTNode) -> frozenset[str]:
-    """The dotted names that stand in an expression; of a method call, the receiver."""
+    """The dotted names that stand in an expression; of a method call, the receiver, or the method of `self`."""
     return frozenset(_names(node))
 
 
 def _names(node: cst.CSTNode) -> Iterator[str]:
     if isinstance(node, cst.Call):
-        if isinstance(node.func, cst.Attribute):
+        path = dotted(node.func)
+        if path.startswith(("self.", "cls.")) and path.count(".") == 1:
+            # What a method gives can depend on all that the object holds.
+            yield path
+        elif isinstance(node.func, cst.Attribute):
             yield from _names(node.func.value)
         elif not isinstance(node.func, cst.Name):
             yield from _names(node.func)

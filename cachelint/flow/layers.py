@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from cachelint.flow.configs import Configs
@@ -106,5 +108,5 @@ class Layers(Configs):
 
 
 def _is_of_tokens(name: str) -> bool:
-    words = name.lower().replace("(", "_").replace("[", "_").replace(")", "_").split("_")
-    return any(word in TOKEN_WORDS for word in words) and "layers" not in words and "layer" not in words
+    words = set(re.split(r"[\W_]+", name.lower()))
+    return bool(words & TOKEN_WORDS) and not words & {"layers", "layer"}

@@ -16,6 +16,7 @@ from cachelint.flow.dependence import Dependence, calls_in, dotted, names_in
 from cachelint.flow.events import Implementation, Run
 from cachelint.flow.machine import RunOfModel
 from cachelint.flow.numbers import DIMENSION, Linear, Range
+from cachelint.flow.project import Class
 from cachelint.flow.state import Cache, Cell, State
 from cachelint.flow.values import NONE, UNKNOWN, Const, Ref, Tup, Value, ref
 
@@ -307,12 +308,20 @@ class Running(Caches):
             behind = told.behind(names)
             if level < common and behind & self._dependence(other[level][0]).outcomes(other[level][1]):
                 return ""
-            if any(name in ("self", "cls") for name in behind):
+            if self._asks_itself(behind, self.stack[level].cls):
                 return ""
             varied = varied or bool(behind & told.loops) or (level < common and call is not other[level][1])
             if level:
                 names = self._passed(body, behind, chain[level - 1][1])
         return "other prompt" if varied else "same prompt"
+
+    @staticmethod
+    def _asks_itself(names: frozenset[str], cls: Class | None) -> bool:
+        """Whether the object itself, or a method of it, is among the names: it may remember the answers."""
+        called = (name.partition(".")[2] for name in names if name.startswith(("self.", "cls.")))
+        return not names.isdisjoint(("self", "cls")) or any(
+            cls is not None and cls.method(name) is not None for name in called
+        )
 
     @staticmethod
     def _passed(body: tuple[cst.CSTNode, ...], names: frozenset[str], call: cst.CSTNode) -> frozenset[str]:
@@ -335,11 +344,10 @@ class Running(Caches):
     def _inputs(args: Arguments) -> list[cst.BaseExpression]:
         """The expressions that hold what the model reads."""
         found = [arg.value for arg in args.nodes if arg.keyword is not None and arg.keyword.value in _INPUTS]
-        found += [arg.value for arg in args.nodes if arg.star == "**"]
         first = args.nodes[0] if args.nodes else None
         if first is not None and first.keyword is None and not first.star:
             found.append(first.value)
-        return found
+        return found or [arg.value for arg in args.nodes if arg.star == "**"]
 
     def _grows(self, args: Arguments) -> bool:
         """Whether the ids are the whole of a sequence that the function extends."""

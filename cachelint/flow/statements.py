@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,10 @@ from cachelint.flow.state import ANY_ITEM, Key, State
 from cachelint.flow.values import NONE, UNKNOWN, Cls, Func, Num, Ref, Tup, Value
 
 MAX_ROUNDS = 5
+# Names of a number of tokens.
+_OF_TOKENS = re.compile(
+    r"(?:past|seq|sequence|cached?|kv|prefix|prompt|context)_?(?:len|length)$|num_tokens|n_tokens|start_pos|offset$"
+)
 
 
 class Statements(Calls):
@@ -108,6 +113,8 @@ class Statements(Calls):
         atom = value.single
         if isinstance(atom, Num):
             if isinstance(node, (cst.Assign, cst.AnnAssign)) and node.value is not None:
+                if self.numbering.counts and isinstance(node.value, cst.Call) and _OF_TOKENS.search(name):
+                    self.counted(atom.form, node.value, state)
                 trail = self.step(node, f"`{name}` is", atom.trail, node.value)
                 return Value((replace(atom, trail=trail),))
         elif isinstance(atom, Ref) and self.is_open(atom, state) and isinstance(node, cst.Assign):
