@@ -17,7 +17,10 @@ def load(pairs):
 from transformers import DynamicCache
 
 def load(pairs):
-    return DynamicCache(pairs)
+    cache = DynamicCache()
+    for index, (keys, values) in enumerate(pairs):
+        cache.update(keys, values, index)
+    return cache
 ```
 
 ## Fix safety
