@@ -7,6 +7,7 @@ from typing import Any
 
 import libcst as cst
 
+from cachelint.contracts.surface import with_member
 from cachelint.flow.arguments import Arguments
 from cachelint.flow.caches import CACHE_METHODS
 from cachelint.flow.events import Copied
@@ -17,10 +18,12 @@ from cachelint.flow.values import (
     NONE,
     TRUE,
     UNKNOWN,
+    Cls,
     Const,
     Func,
     HasName,
     IsKind,
+    Method,
     Partial,
     Ref,
     Tup,
@@ -95,9 +98,28 @@ class Builtins(Running):
                     # Code that asks for what every cache has takes it for possible that it is none.
                     cell = cell.with_field(("#", "may be something else"), TRUE)
                 state.heap[atom.oid] = cell
+        caches = [cache for _, cache in self.caches(args.args[0], state)]
+        known = len(caches) == len(args.args[0].atoms) and all(cache.classes for cache in caches)
+        halves = name in ("self_attention_cache", "cross_attention_cache")
+        if len(args.args) > 2 and halves and known and not any("EncoderDecoderCache" in c.classes for c in caches):
+            return args.args[2]
         value = self.attribute(args.args[0], name, state)
         value = self.as_cache(f"{path}.{name}" if path else name, value, state, node)
-        return value if len(args.args) < 3 else value.union(args.args[2])
+        if len(args.args) < 3 or self._surely_has(args.args[0], name, state):
+            return value
+        return value.union(args.args[2])
+
+    def _surely_has(self, receiver: Value, name: str, state: State) -> bool:
+        """Whether a value can only be caches whose class has a method on every release."""
+        known = [cache for _, cache in self.caches(receiver, state) if cache.classes or cache.seen]
+        return (
+            name in CACHE_METHODS and 0 < len(known) == len(receiver.atoms) and not state.releases & ~with_member(name)
+        )
+
+    def builtin_callable(self, args: Arguments, node: cst.Call, state: State) -> Value | None:
+        """`callable` of what can only be functions and classes."""
+        atoms = args.args[0].atoms if len(args.args) == 1 else ()
+        return TRUE if atoms and all(isinstance(atom, (Func, Method, Cls)) for atom in atoms) else None
 
     def builtin_setattr(self, args: Arguments, node: cst.Call, state: State) -> Value | None:
         """`setattr` with a constant name."""
@@ -269,6 +291,7 @@ class Builtins(Running):
 
 LIBRARY: dict[str, Any] = {
     "len": Builtins.builtin_len,
+    "callable": Builtins.builtin_callable,
     "isinstance": Builtins.builtin_isinstance,
     "hasattr": Builtins.builtin_hasattr,
     "getattr": Builtins.builtin_getattr,
