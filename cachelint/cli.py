@@ -118,6 +118,8 @@ def cli() -> None:
 @click.option("--add-noqa", is_flag=True, help="Write a `# noqa` for each finding into the files.")
 @click.option("--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Keep quiet about what is in it.")
 @click.option("--diff-base", metavar="REV", help="Only findings on lines changed since a git revision.")
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier runs.")
+@click.option("--cache-dir", metavar="FOLDER", help="Where results are kept; default: .cachelint_cache.")
 @click.option("--show-settings", is_flag=True, help="Print the settings, and check nothing.")
 @click.option("--show-files", is_flag=True, help="Print the files that would be checked, and check nothing.")
 @click.option("--exit-zero", is_flag=True, help="Leave with 0 even where something is found.")
@@ -294,6 +296,8 @@ def _settings(paths: tuple[Path, ...], options: dict[str, Any]) -> dict[str, Any
     settings = _read_settings(paths, options)
     if options.get("output_format"):
         settings = replace(settings, output_format=options["output_format"])
+    if options.get("cache_dir"):
+        settings = replace(settings, cache_dir=options["cache_dir"])
     if options.get("unsafe_fixes"):
         settings = replace(settings, unsafe_fixes=True)
     return {
@@ -311,6 +315,7 @@ def _settings(paths: tuple[Path, ...], options: dict[str, Any]) -> dict[str, Any
         "ignore_noqa": bool(options.get("ignore_noqa")),
         "baseline": options.get("baseline"),
         "diff_base": options.get("diff_base"),
+        "cache": options.get("no_cache") is False,
     }
 
 

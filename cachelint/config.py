@@ -38,7 +38,7 @@ class Settings:
     codes or their beginnings. exclude, extend_exclude, include: gitignore patterns. fixable, unfixable: codes of
     rules whose fixes are applied. cache_names: more names that are taken for KV caches; cache_types: dotted names of
     classes that behave as `DynamicCache`; trusted_calls: names of functions that leave a cache as it is.
-    per_file_ignores: such a pattern, and the codes that it ignores. source: the file it came from.
+    cache_dir: where results are kept. per_file_ignores: such a pattern, and the codes that it ignores. source: the file it came from.
     """
 
     transformers: str | None = None
@@ -55,6 +55,7 @@ class Settings:
     trusted_calls: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     respect_gitignore: bool = True
+    cache_dir: str = ".cachelint_cache"
     unsafe_fixes: bool = False
     output_format: str = "full"
     source: Path | None = None

@@ -36,13 +36,14 @@ class Report:
     """What a run found.
 
     files: how many were looked at. unfinished: functions that the analysis gave up on. failures: what went
-    wrong in the run itself, such as files that could not be read.
+    wrong in the run itself, such as files that could not be read. read: the files that flows led into.
     """
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
     files: int = 0
     unfinished: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    read: set[Path] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class FileResult:
     """What the analysis of one file tells.
 
     calls: each root with the functions that were judged as its callees. sought: functions of which a caller in
-    another file can tell more. suppressed: the suppressions in the file, where there are any.
+    another file can tell more. suppressed: the suppressions in the file, where there are any. read: the files
+    that flows led into.
     """
 
     judged: list[Judged] = field(default_factory=list)
@@ -67,6 +69,7 @@ class FileResult:
     suppressed: tuple[Source, tuple[Suppression, ...]] | None = None
     unfinished: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    read: frozenset[Path] = frozenset()
 
 
 class Checker:
@@ -192,6 +195,7 @@ class Checker:
         for root, event in findings.events:
             for diagnostic in judge(event, self.rules, releases, self.settings.asks_for):
                 result.judged.append(Judged(diagnostic, _place(root) if root else None))
+        result.read = project.loaded()
         project.forget_trees()
         return result
 
@@ -279,6 +283,7 @@ def collect(results: Iterable[FileResult], settings: Settings | None = None) -> 
             calls.setdefault(root, set()).update(called)
         report.unfinished += [place for place in result.unfinished if place not in report.unfinished]
         report.failures += result.failures
+        report.read |= result.read
     covered = {
         place for root, called in calls.items() for place in called if root is None or root not in calls.get(place, ())
     }

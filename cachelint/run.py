@@ -44,6 +44,7 @@ class Run:
     ignore_noqa: bool = False
     baseline: Path | None = None
     diff_base: str | None = None
+    cache: bool = False
     failures: list[str] = field(default_factory=list)
 
     # Checking
@@ -56,15 +57,29 @@ class Run:
             given = checker.check_bytes(name.absolute(), sys.stdin.buffer.read())
             report = self._narrowed(collect([given], self.settings))
         else:
-            report = self._checked(checker)
+            report = self._checked(checker, kept=self.cache)
         self._print(report.diagnostics)
         self._tell(report)
         if self.failures:
             return 2
         return 1 if report.diagnostics and not self.exit_zero else 0
 
-    def _checked(self, checker: Checker) -> Report:
-        return self._narrowed(collect(self._progress(checker.check(self._candidates(), self.jobs)), self.settings))
+    def _checked(self, checker: Checker, *, kept: bool = False) -> Report:
+        """The report of all files; `kept`: that of an earlier run, where nothing has changed since."""
+        candidates = self._candidates()
+        # Who names files one by one is done soon, and the files beside them would have to be asked for as well.
+        if not kept or all(candidate.named for candidate in candidates):
+            return self._narrowed(collect(self._progress(checker.check(candidates, self.jobs)), self.settings))
+        from cachelint.results import Results, stamps_of
+
+        folder = Path(self.settings.cache_dir)
+        results = Results(folder, self.settings, self.option, ignore_noqa=self.ignore_noqa)
+        report = results.read(candidates)
+        if report is None:
+            stamps = stamps_of(candidates)
+            report = collect(self._progress(checker.check(candidates, self.jobs)), self.settings)
+            results.write(candidates, report, stamps)
+        return self._narrowed(report)
 
     def _narrowed(self, report: Report) -> Report:
         """The report without what the baseline knows, and what stands on lines that nobody changed."""

@@ -322,6 +322,7 @@ class Project:
         self.hints = hints or Hints()
         self._sources = dict(sources or {})
         self._modules: dict[Path, Module | None] = {}
+        self._new: set[Path] = set()
         self._speaking: dict[Path, bool] = {}
         self._found: dict[tuple[str, tuple[str, ...]], Path | None] = {}
         self._resolving: set[tuple[Path, str]] = set()
@@ -332,6 +333,11 @@ class Project:
         module = Module(self, source, read_skeleton(source.text))
         self._modules[source.path] = module
         return module
+
+    def loaded(self) -> frozenset[Path]:
+        """The files that were read since this was asked last."""
+        found, self._new = frozenset(self._new), set()
+        return found
 
     def forget_trees(self) -> None:
         """Let go of all that was parsed by libcst; what the modules bind stays known."""
@@ -344,6 +350,7 @@ class Project:
         """The module in the file `path`, None where that cannot be read."""
         if path not in self._modules:
             self._modules[path] = None
+            self._new.add(path)
             try:
                 self.add(self._sources.get(path) or decode(path, path.read_bytes()))
             except (SourceError, OSError):
