@@ -38,7 +38,8 @@ class Settings:
     codes or their beginnings. exclude, extend_exclude, include: gitignore patterns. fixable, unfixable: codes of
     rules whose fixes are applied. cache_names: more names that are taken for KV caches; cache_types: dotted names of
     classes that behave as `DynamicCache`; trusted_calls: names of functions that leave a cache as it is.
-    cache_dir: where results are kept. per_file_ignores: such a pattern, and the codes that it ignores. source: the file it came from.
+    cache_dir: where results are kept. per_file_ignores: such a pattern, and the codes that it ignores. source: the
+    file it came from.
     """
 
     transformers: str | None = None

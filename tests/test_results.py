@@ -71,7 +71,7 @@ def test_a_second_run_remembers_all(folder: Path, analysed: list[Path]) -> None:
     ("name", "text"),
     [
         ("app/user.py", USER.replace("5)", "-5)")),
-        ("lib/helper.py", HELPER.replace("keep)\n    cache.crop(keep)", "keep)\n    cache.crop(-keep)")),
+        ("lib/helper.py", HELPER.replace("crop(keep)", "crop(-keep)")),
         ("pyproject.toml", '[project]\ndependencies = ["transformers==4.50.*"]\n'),
     ],
 )
