@@ -219,8 +219,12 @@ def positional(event: Crop) -> Rewrite | None:
     return Rewrite("safe", "Pass the argument by position", parts.replace_argument(text))
 
 
-def length_call(event: Member) -> Rewrite | None:
-    """The rewrite of a removed name of the length to `get_seq_length()`."""
+def length_call(event: Member, *, sure: bool) -> Rewrite | None:
+    """The rewrite of a removed name of the length to `get_seq_length()`; `sure` that it means the same.
+
+    `get_usable_length(n, i)` asked for the length of layer `i`, which differs from that of the first while a forward
+    runs; so the index is kept.
+    """
     unit, node = event.unit, event.node
     if not isinstance(node, cst.Attribute):
         return None
@@ -228,8 +232,14 @@ def length_call(event: Member) -> Rewrite | None:
     call = whole if isinstance(whole, cst.Call) and whole.func is node else node
     if call is node and event.name == "get_usable_length":
         return None
-    text = f"{unit.text(node.value)}.get_seq_length()"
-    return Rewrite("safe", "Ask `get_seq_length()`", ((unit.span(call), text),))
+    layer = ""
+    if event.name == "get_usable_length":
+        assert isinstance(call, cst.Call)
+        if len(call.args) > 2 or any(arg.star or arg.keyword for arg in call.args):
+            return None
+        layer = unit.text(call.args[1].value) if len(call.args) == 2 else ""
+    text = f"{unit.text(node.value)}.get_seq_length({layer})"
+    return Rewrite("safe" if sure else "unsafe", "Ask `get_seq_length()`", ((unit.span(call), text),))
 
 
 def layer_tensor(event: Member, tensor: str) -> Rewrite | None:
@@ -241,14 +251,21 @@ def layer_tensor(event: Member, tensor: str) -> Rewrite | None:
     index = unit.text(whole)[len(unit.text(node)) :]
     if len(whole.slice) != 1 or not isinstance(whole.slice[0].slice, cst.Index):
         return None
+    if unit.text(node.value) == "self":
+        # A class of its own keeps its own lists, which the library's layers do not know.
+        return None
     text = f"{unit.text(node.value)}.layers{index}.{tensor}"
-    return Rewrite("safe", f"Read the layer's `{tensor}`", ((unit.span(whole), text),))
+    stored = isinstance(unit.parent(whole), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Del))
+    return Rewrite("unsafe" if stored else "safe", f"Use the layer's `{tensor}`", ((unit.span(whole), text),))
 
 
 def data_constructor(event: Member) -> Rewrite | None:
     """The rewrite of `DynamicCache.from_legacy_cache(data)` to `DynamicCache(data)`."""
     unit, node = event.unit, event.node
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or len(node.args) != 1:
+        return None
+    if unit.text(node.func.value).rpartition(".")[2] != "DynamicCache":
+        # What a class derived from it takes is not known, and other caches take no data.
         return None
     return Rewrite("safe", "Pass the data to the constructor", ((unit.span(node.func), unit.text(node.func.value)),))
 

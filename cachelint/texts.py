@@ -103,7 +103,10 @@ def open_parameters(event: Overridden) -> Rewrite | None:
     typed = param.annotation.annotation if param.annotation is not None else param.name
     end = unit.span(param.default or typed)
     place = Span(end.end_row, end.end_column, end.end_row, end.end_column)
-    return Rewrite("safe", "Take what else is passed", ((place, ", **kwargs"),))
+    star = [params.star_arg] if isinstance(params.star_arg, cst.Param) else []
+    taken = {p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params, *star)}
+    name = next(name for name in ("kwargs", "options", "_kwargs") if name not in taken)
+    return Rewrite("safe", "Take what else is passed", ((place, f", **{name}"),))
 
 
 def importing(source: Source, module: str) -> tuple[tuple[Span, str], ...] | None:

@@ -27,8 +27,9 @@ def position(model, ids):
 ```
 
 ## Fix safety
-`seen_tokens` and `get_usable_length(…)` become `get_seq_length()`, safe on every release. The others have no name that
-every release knows.
+`seen_tokens` and `get_usable_length(n, i)` become `get_seq_length()` and `get_seq_length(i)`: safe for a dynamic cache,
+or where the name is on no supported release, else unsafe, since other caches counted otherwise. The others have no
+name that every release knows.
 
 ## References
 - <https://github.com/huggingface/transformers/pull/39106> (4.54: caches of layers)
@@ -83,13 +84,13 @@ class RemovedLengthName(Rule):
             "error",
             f"`{event.name}` of a KV cache raises an AttributeError on transformers {describe(raising)}",
             pieces,
-            self._rewrite(event),
+            self._rewrite(event, raising == releases or event.owner == "DynamicCache"),
         )
 
     @staticmethod
-    def _rewrite(event: Member) -> Rewrite:
+    def _rewrite(event: Member, sure: bool) -> Rewrite:
         from cachelint.rewrites import length_call
 
-        if event.name in _LENGTHS and (found := length_call(event)) is not None:
+        if event.name in _LENGTHS and (found := length_call(event, sure=sure)) is not None:
             return found
         return Rewrite("display", "No one name is there on every supported release: ask with `hasattr` first")

@@ -74,3 +74,9 @@ def test_every_code_of_the_rule_book_is_there() -> None:
     }
     wanted = {f"KV{hundred}{number:02}" for hundred, numbers in book.items() for number in numbers}
     assert {rule.code for rule in all_rules()} == wanted
+
+
+def test_the_readme_lists_every_rule() -> None:
+    text = (FIXTURES.parent / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| (KV\d+) \| ([\w-]+) \|", text, re.MULTILINE)
+    assert listed == [(rule.code, rule.name) for rule in all_rules()]
