@@ -85,6 +85,7 @@ class Checker:
         self._sources: dict[Path, Source] = {}
         self._project: Project | None = None
         self._pool: list[Path] = []
+        self._asked: frozenset[Path] | None = None
 
     def check(self, candidates: Iterable[Candidate], jobs: int = 1) -> Iterator[FileResult]:
         """The result of each file, in order, then those of the files that call what was found open.
@@ -93,6 +94,7 @@ class Checker:
         """
         work = [(candidate, _size(candidate)) for candidate in candidates]
         self._pool = [candidate.path for candidate, _ in work]
+        self._asked = frozenset(self._pool)
         sought: set[Sought] = set()
         if jobs > 1 and len(work) > 1 and sum(size for _, size in work) > PARALLEL_BYTES:
             from cachelint.workers import check_all
@@ -121,6 +123,10 @@ class Checker:
                 except (SourceError, OSError):
                     continue
                 found |= result.sought
+                if self._asked is not None:
+                    # What the callers do in files of their own nobody has asked for.
+                    result.judged = [each for each in result.judged if each.diagnostic.path in self._asked]
+                    result.suppressed = None if path not in self._asked else result.suppressed
                 yield result
             sought = frozenset(found - known)
             known |= sought

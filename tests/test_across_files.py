@@ -9,7 +9,7 @@ import pytest
 
 from cachelint.config import Settings
 from cachelint.diagnostics import Diagnostic
-from cachelint.discovery import discover
+from cachelint.discovery import Candidate, discover
 from cachelint.engine import Checker, collect
 from cachelint.report.json import render
 
@@ -160,3 +160,17 @@ def test_nothing_of_the_project_is_run(tmp_path: Path) -> None:
     )
     assert places(check(tmp_path)) == [("main.py", 6, "KV101", "error")]
     assert not mark.exists()
+
+
+def test_a_named_file_is_all_that_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    head = "from transformers import DynamicCache\n\n"
+    (tmp_path / "a.py").write_text(head + "def decode(model, ids):\n    cache = DynamicCache()\n    cache.crop(5)\n")
+    other = (
+        head
+        + "from a import decode\n\ndef f(tok, ids):\n    cache = DynamicCache()\n    cache.crop(6)\n    decode(1, 2)\n"
+    )
+    (tmp_path / "b.py").write_text(other)
+    checker = Checker(Settings(transformers="==5.20.*"))
+    found = collect(checker.check([Candidate(tmp_path / "a.py", True)])).diagnostics
+    assert [(d.path.name, d.location.row) for d in found] == [("a.py", 5)]

@@ -282,3 +282,10 @@ def test_light_runs_import_no_heavy_library(tmp_path: Path, args: list[str]) -> 
     code = LIGHT.format(args=args)
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert result.stdout.endswith("HEAVY: []\n"), result.stdout + result.stderr
+
+
+def test_the_readme_shows_what_is_printed() -> None:
+    root = Path(__file__).parent.parent
+    shown = (root / "README.md").read_text(encoding="utf-8")
+    found = run("check", "--isolated", "--color", "never", "fixtures/positive-crop/saved_length.py", cwd=root)
+    assert found.stdout.strip() in shown

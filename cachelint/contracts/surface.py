@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from cachelint.contracts.crop import Piece
 from cachelint.contracts.data import history, keys
@@ -74,6 +75,9 @@ def shown(name: str, releases: int, *wrong: str, effect: Effect = "corrupts", de
             found.append(Piece(mask, "raises", outcome.removeprefix("raises ")))
         elif mask and outcome in wrong:
             found.append(Piece(mask, effect, detail or outcome))
+        if len(found) > 1 and (found[-1].effect, found[-1].detail) == (found[-2].effect, found[-2].detail):
+            last = found.pop()
+            found[-1] = replace(last, mask=last.mask | found[-1].mask)
     return tuple(found)
 
 

@@ -26,6 +26,8 @@ _ENCODER_INPUTS = ("encoder_outputs", "input_features", "input_ids", "inputs", "
 # Names that tell two models apart where nothing else does.
 _ROLE = re.compile(r"draft|target|assist|small|large|big|teacher|student|expert|amateur")
 _TEXTS = re.compile(r"prompt|question|text|example|sample|quer|sentence|request|doc|input|batch|item")
+# Calls that give something else each time.
+_ASKS = re.compile(r"(?:^|[._])(?:pop|popleft|next|get|input|readline|recv|read|sample|choice)$")
 _TOKENISES = re.compile(r"tok|processor|encode|chat_template", re.IGNORECASE)
 
 
@@ -311,6 +313,8 @@ class Running(Caches):
             if self._asks_itself(behind, self.stack[level].cls):
                 return ""
             varied = varied or bool(behind & told.loops) or (level < common and call is not other[level][1])
+            asked = [dotted(c.func) for name in behind for node in told.values.get(name, ()) for c in calls_in(node)]
+            varied = varied or any(_ASKS.search(path) for path in asked)
             if level:
                 names = self._passed(body, behind, chain[level - 1][1])
         return "other prompt" if varied else "same prompt"
