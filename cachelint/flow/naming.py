@@ -26,7 +26,7 @@ _SPEAKS_OF_CACHES = re.compile(r"[Cc]ache|past_key_value|\bkv|transformers")
 _SPEAKS_OF_TRANSFORMERS = re.compile(rb"\btransformers\b|past_key_value")
 # What a function, or its class, names that can hold one of the library's caches under whatever name.
 _BEARS_A_CACHE = re.compile(
-    r"past_key_value|\b(?:[A-Z]\w*)?Cache\b|get_seq_length|use_cache|cache_implementation|legacy_cache|\btransformers\b"
+    r"past_key_value|\b(?:[A-Z]\w*)?Cache\b|get_seq_length|use_cache|cache_implementation|legacy_cache"
     r"|attention_cache|activate_past|get_usable_length|get_max_|seen_tokens|key_cache|value_cache|\bcrop\b"
     r"|\b[A-Z]\w*(?:Layer\(|(?:Attention|ForCausalLM)\b)"
 )
