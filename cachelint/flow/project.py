@@ -6,6 +6,7 @@ project's own roots; nothing is imported, and what is installed beside the proje
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -383,7 +384,8 @@ class Project:
         found: list[Resolved] = []
         for bound in module.skeleton.bindings.get(first, ()):
             found.extend(self._bound(module, bound))
-        if not found and len(module.skeleton.stars) <= MAX_STARS:
+        # What a star brings in is only guessed at for a library; that it hides a builtin is not among the guesses.
+        if not found and len(module.skeleton.stars) <= MAX_STARS and not hasattr(builtins, first):
             for star in module.skeleton.stars:
                 found.extend(self._import(module, ImportSkeleton(star.module, first, star.level), star=True))
         for part in rest.split(".") if rest else ():
