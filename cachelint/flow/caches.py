@@ -119,7 +119,7 @@ class Caches(Lives):
         by_position = ""
         if self._says_config(first, state):
             by_position = "config"
-        elif isinstance(first.single, Num):
+        elif isinstance(first.single, Num) or self._says_number(first, state):
             by_position = "number"
         elif first.atoms and first.const() is not None:
             by_position = "data"
@@ -137,6 +137,12 @@ class Caches(Lives):
             told.sure,
         )
         self.emit(event, name)
+
+    @staticmethod
+    def _says_number(value: Value, state: State) -> bool:
+        """Whether a value is called a number, as of layers, which one release took first."""
+        names = [state.cell(atom.oid).name for atom in value.refs()]
+        return any(name.startswith(("num_", "n_")) for name in names)
 
     @staticmethod
     def _says_config(value: Value, state: State) -> bool:
