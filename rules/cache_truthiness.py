@@ -76,7 +76,7 @@ class CacheTruthiness(Rule):
             return
         if not (event.cache.classes or event.cache.seen) and not _speaks_of_caches(event):
             return
-        if _FILLED.search(_conjunction(event)):
+        if _FILLED.search(_guarded(event)):
             return
         if event.cache.configured:
             pieces = surface.shown(
@@ -107,15 +107,19 @@ class CacheTruthiness(Rule):
         return Rewrite("safe", "Ask whether it is None", ((unit.span(whole), choice),))
 
 
-def _conjunction(event: Tested) -> str:
-    """The source of all that is joined to the test by `and`."""
+def _guarded(event: Tested) -> str:
+    """The source of all that is joined to the test by `and`, and of what runs where it is true.
+
+    Whoever asks for the length there gets 0 of an empty cache, which is what its absence means, too.
+    """
     import libcst as cst
 
     node = event.node
     around = event.unit.parent(node)
     while isinstance(around, cst.BooleanOperation) and isinstance(around.operator, cst.And):
         node, around = around, event.unit.parent(around)
-    return event.unit.text(node)
+    body = around.body if isinstance(around, (cst.If, cst.IfExp)) and around.test is node else None
+    return event.unit.text(node) + (event.unit.text(body) if body is not None else "")
 
 
 def _speaks_of_caches(event: Tested) -> bool:
