@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cachelint.config import ConfigError
 from cachelint.diagnostics import Diagnostic
-from cachelint.report.places import Texts, fingerprints
+from cachelint.files import write_whole
+from cachelint.report.places import Texts, fingerprints, relative
 
 VERSION = 1
 
@@ -30,8 +29,7 @@ def entries(diagnostics: Sequence[Diagnostic], folder: Path) -> list[Entry]:
     """The entries of findings; paths are relative to the folder of the baseline."""
     marks = fingerprints(diagnostics, Texts(), folder)
     return [
-        Entry(os.path.relpath(d.path, folder).replace(os.sep, "/"), d.code, d.message, mark)
-        for d, mark in zip(diagnostics, marks, strict=True)
+        Entry(relative(d.path, folder), d.code, d.message, mark) for d, mark in zip(diagnostics, marks, strict=True)
     ]
 
 
@@ -39,15 +37,7 @@ def write(path: Path, found: Sequence[Entry]) -> None:
     """Write a baseline whole. Raises OSError."""
     listed = [{"path": e.path, "code": e.code, "message": e.message, "fingerprint": e.fingerprint} for e in found]
     text = json.dumps({"version": VERSION, "findings": listed}, indent=2) + "\n"
-    handle, temporary = tempfile.mkstemp(prefix=".cachelint-", dir=path.absolute().parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_whole(path, text)
 
 
 def read(path: Path) -> list[Entry]:

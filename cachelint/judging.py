@@ -62,7 +62,7 @@ def _fix(rewrite: Rewrite | None) -> Fix | None:
 def _flow(event: Event, finding: Finding) -> Iterator[FlowStep]:
     """The evidence, origin first: the cache, what filled it, the argument, the calls, the place itself."""
     trails: list[Trail | None] = []
-    if isinstance(event, (Crop, OfCache)):
+    if isinstance(event, OfCache):
         trails = [event.cache.trail, event.cache.filled]
     elif isinstance(event, Run):
         trails = [trail for cache in event.caches for trail in (cache.trail, cache.filled)]

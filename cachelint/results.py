@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from cachelint.config import Settings
 from cachelint.diagnostics import Diagnostic, Edit, Fix, FlowStep, Location, ReleaseEffect
 from cachelint.discovery import Candidate
 from cachelint.engine import Report
+from cachelint.files import write_whole
 
 # Files that can name the releases that a project supports.
 _DECLARING = (".toml", ".txt", ".lock", ".cfg", ".yml", ".yaml", "setup.py")
@@ -72,10 +72,7 @@ class Results:
             for name, text in (("CACHEDIR.TAG", _TAG), (".gitignore", "*\n")):
                 if not (self._folder / name).exists():
                     (self._folder / name).write_text(text, encoding="utf-8")
-            handle, temporary = tempfile.mkstemp(dir=self._folder)
-            with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as stream:
-                json.dump(data, stream)
-            os.replace(temporary, self._path(candidates))
+            write_whole(self._path(candidates), json.dumps(data))
         except OSError:
             # A folder that cannot be written to costs time, no results.
             return

@@ -69,7 +69,7 @@ class Run:
         candidates = self._candidates()
         # Who names files one by one is done soon, and the files beside them would have to be asked for as well.
         if not kept or all(candidate.named for candidate in candidates):
-            return self._narrowed(collect(self._progress(checker.check(candidates, self.jobs)), self.settings))
+            return self._narrowed(self._collected(checker, candidates))
         from cachelint.results import Results, stamps_of
 
         folder = Path(self.settings.cache_dir)
@@ -77,9 +77,12 @@ class Run:
         report = results.read(candidates)
         if report is None:
             stamps = stamps_of(candidates)
-            report = collect(self._progress(checker.check(candidates, self.jobs)), self.settings)
+            report = self._collected(checker, candidates)
             results.write(candidates, report, stamps)
         return self._narrowed(report)
+
+    def _collected(self, checker: Checker, candidates: list[Candidate]) -> Report:
+        return collect(self._progress(checker.check(candidates, self.jobs)), self.settings)
 
     def _narrowed(self, report: Report) -> Report:
         """The report without what the baseline knows, and what stands on lines that nobody changed."""
@@ -102,17 +105,16 @@ class Run:
         """Write all findings into a baseline. Returns the exit status."""
         from cachelint import baseline
 
-        report = collect(self._progress(Checker(self.settings, self.option).check(self._candidates(), self.jobs)))
+        report = self._collected(Checker(self.settings, self.option), self._candidates())
         found = baseline.entries(report.diagnostics, path.absolute().parent)
         try:
             baseline.write(path, found)
         except OSError as error:
-            report.failures.append(f"{path}: cannot be written: {error.strerror or error}")
-        for failure in report.failures:
-            click.echo(f"error: {failure}", err=True)
+            self.failures.append(f"{path}: cannot be written: {error.strerror or error}")
+        self._tell_failures(report)
         if not self.quiet:
             click.echo(f"{_number(len(found), 'finding')} in {path}.", err=True)
-        return 2 if report.failures else 0
+        return 2 if self.failures else 0
 
     def add_noqa(self) -> int:
         """Write a `# noqa` for each finding into its file. Returns the exit status."""
@@ -132,12 +134,11 @@ class Run:
                 write_file(Fixed(source, with_noqa(source, mine)), data)
                 count += len({(d.noqa_row, d.code) for d in mine})
             except (SourceError, FixError, OSError) as error:
-                self.failures.append(str(error) if str(path) in str(error) else f"{path}: {error}")
-        for failure in (*report.failures, *self.failures):
-            click.echo(f"error: {failure}", err=True)
+                self.failures.append(_naming(path, error))
+        self._tell_failures(report)
         if not self.quiet:
             click.echo(f"Added {_number(count, 'noqa directive')}.", err=True)
-        return 2 if self.failures or report.failures else 0
+        return 2 if self.failures else 0
 
     def show_settings(self) -> int:
         """Print the settings. Returns the exit status."""
@@ -197,16 +198,15 @@ class Run:
         target = Checker(self.settings, self.option).targets.of(start / "x.py" if start.is_dir() else start)
         lowest = (target.mask & -target.mask).bit_length() - 1
         checker = Checker(self.settings, f">={releases()[lowest]}", ignore_noqa=True)
-        report = collect(self._progress(checker.check(self._candidates(), self.jobs)), self.settings)
+        report = self._collected(checker, self._candidates())
         drawn = upgrade.draw(report.diagnostics, all_mask() & ~((1 << lowest) - 1))
         text = {"text": upgrade.as_text, "json": upgrade.as_json, "html": upgrade.as_html}[form](drawn)
         if self.output_file is not None:
             self.output_file.write_text(text, encoding="utf-8")
         else:
             click.echo(text, nl=False)
-        for failure in report.failures:
-            click.echo(f"error: {failure}", err=True)
-        return 2 if report.failures else 0
+        self._tell_failures(report)
+        return 2 if self.failures else 0
 
     # Fixing
 
@@ -240,7 +240,7 @@ class Run:
                 elif fixed.changed:
                     click.echo(diff(fixed, shown(path)), nl=False)
             except (SourceError, FixError, OSError) as error:
-                self.failures.append(str(error) if str(path) in str(error) else f"{path}: {error}")
+                self.failures.append(_naming(path, error))
                 left += diagnostics
                 continue
             if fixed.reason is not None:
@@ -322,11 +322,15 @@ class Run:
 
         return render_full(diagnostics, colour=colour, width=self.width)
 
-    def _tell(self, report: Report) -> None:
-        """Everything that is no finding: counts, what could not be read, where the analysis gave up."""
+    def _tell_failures(self, report: Report) -> None:
+        """What went wrong in the run itself, in `failures` from here on."""
         self.failures = [*dict.fromkeys(report.failures), *self.failures]
         for failure in self.failures:
             click.echo(f"error: {failure}", err=True)
+
+    def _tell(self, report: Report) -> None:
+        """Everything that is no finding: counts, what could not be read, where the analysis gave up."""
+        self._tell_failures(report)
         if report.unfinished and self.verbose:
             for place in report.unfinished:
                 click.echo(f"note: gave up on {place}; what happens in it is unknown", err=True)
@@ -350,6 +354,11 @@ class Run:
         click.echo(f"Found {_number(len(diagnostics), 'finding')} ({split}).", err=True)
         if fixable:
             click.echo(f"{fixable} fixable with --fix.", err=True)
+
+
+def _naming(path: Path, error: Exception) -> str:
+    """What went wrong with a file, which is named in it."""
+    return str(error) if str(path) in str(error) else f"{path}: {error}"
 
 
 def _number(count: int, one: str, many: str = "") -> str:

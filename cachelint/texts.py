@@ -31,8 +31,7 @@ def before_statement(event: Event, text: str, message: str) -> Rewrite | None:
         return None
     unit = event.unit
     row = unit.span(line).row
-    written = unit.module.source.lines[row - 1]
-    indent = written[: len(written) - len(written.lstrip())]
+    indent = _indent(unit.module.source.lines[row - 1])
     place = Span(row, len(indent), row, len(indent))
     return Rewrite("unsafe", message, ((place, f"{text}{unit.module.source.newline}{indent}"),))
 
@@ -45,16 +44,14 @@ def without_argument(event: Event, name: str) -> Rewrite | None:
     index = next((i for i, a in enumerate(call.args) if a.keyword is not None and a.keyword.value == name), None)
     if index is None or len(call.args) < 2:
         return None
-    first, last = event.unit.span(call.args[index]), event.unit.span(call.args[index])
+    own = event.unit.span(call.args[index])
     if index:
         before = event.unit.span(call.args[index - 1].value)
-        span = Span(before.end_row, before.end_column, last.end_row, last.end_column)
         comma = "," if isinstance(call.args[index].comma, cst.Comma) and index < len(call.args) - 1 else ""
-        span = Span(span.row, span.column, last.end_row, last.end_column + len(comma))
-        text = comma
+        span, text = Span(before.end_row, before.end_column, own.end_row, own.end_column + len(comma)), comma
     else:
         after = event.unit.span(call.args[1])
-        span, text = Span(first.row, first.column, after.row, after.column), ""
+        span, text = Span(own.row, own.column, after.row, after.column), ""
     return Rewrite("unsafe", f"Take `{name}=` away", ((span, text),))
 
 
@@ -76,17 +73,20 @@ def none_default(event: SharedDefault) -> Rewrite | None:
     row = unit.span(first).row
     lines = unit.module.source.lines
     written = lines[row - 1]
-    indent = written[: len(written) - len(written.lstrip())]
+    indent = _indent(written)
     if written.lstrip().startswith("@"):
         return None
-    outer = lines[unit.span(node).row - 1]
-    step = indent[len(outer) - len(outer.lstrip()) :] or "    "
+    step = indent[len(_indent(lines[unit.span(node).row - 1])) :] or "    "
     newline = unit.module.source.newline
     made = unit.text(event.node)
     text = f"if {event.name} is None:{newline}{indent}{step}{event.name} = {made}{newline}{indent}"
     place = Span(row, len(indent), row, len(indent))
     edits = ((unit.span(event.node), "None"), (place, text))
     return Rewrite("safe", "Make the cache in the body", edits)
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
 
 
 def open_parameters(event: Overridden) -> Rewrite | None:

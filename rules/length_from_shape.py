@@ -64,7 +64,7 @@ class LengthFromShape(Rule):
     def check(self, event: Event, releases: int) -> Iterator[Finding]:
         """One finding where the layers tell no length by their shape."""
         assert isinstance(event, ShapeRead)
-        static = event.cache.layers and event.cache.layers <= {"static", "static sliding"}
+        static = event.cache.is_static
         if static:
             pieces = surface.shown("static_length_from_shape", releases, "64", detail="the length it was made with")
         elif event.cache.may_slide():

@@ -72,7 +72,7 @@ class ManualSlice(Rule):
     def check(self, event: Event, releases: int) -> Iterator[Finding]:
         """One finding for each tensor, where the layers can be others than full ones."""
         assert isinstance(event, Cut)
-        static = event.cache.layers and event.cache.layers <= {"static", "static sliding"}
+        static = event.cache.is_static
         if static:
             pieces = surface.shown("cut_by_hand_static", releases)
         elif event.cache.may_slide():

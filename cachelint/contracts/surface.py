@@ -163,17 +163,11 @@ def is_encoder_decoder(model_type: str) -> bool:
 
 def dead_store(name: str, releases: int) -> tuple[Piece, ...]:
     """Where a store to a member is ignored or raises: by the measured store, or where the member is gone."""
+    ignored = "makes a plain attribute that nobody reads"
     if name in ("key_cache", "value_cache"):
-        found = []
-        for told in history("behaviour", "store_key_cache"):
-            mask = told.mask & releases
-            if mask and told.outcome is not None and told.outcome.startswith("raises "):
-                found.append(Piece(mask, "raises", told.outcome.removeprefix("raises ")))
-            elif mask and told.outcome == "length 6":
-                found.append(Piece(mask, "corrupts", "makes a plain attribute that nobody reads"))
-        return tuple(found)
+        return shown("store_key_cache", releases, "length 6", detail=ignored)
     missing = [piece for piece in member("DynamicCache", name, releases) if piece.effect == "raises"]
-    return tuple(Piece(piece.mask, "corrupts", "makes a plain attribute that nobody reads") for piece in missing)
+    return tuple(Piece(piece.mask, "corrupts", ignored) for piece in missing)
 
 
 def refused(name: str, releases: int) -> int:

@@ -202,7 +202,7 @@ class Caches(Lives):
         cache = state.cell(oid).cache
         assert cache is not None
         if name == "get_seq_length":
-            static = bool(cache.classes) and cache.layers <= {"static", "static sliding"}
+            static = bool(cache.classes) and cache.is_static
             live = (oid, node) if static else None
             return Value((Num(cache.length, live=live, trail=self.step(node, "the length of the cache here")),))
         if name in ("get_max_length", "get_max_cache_shape"):

@@ -389,7 +389,7 @@ class Calls(Builtins):
         if is_transformers(name) and last in LAYER_CLASSES:
             return self.layer_made(last, node, state)
         if last == "GenerationConfig" and "cache_implementation" in args.keywords:
-            self.implementation(args.keywords["cache_implementation"], False, node, state)
+            self.implementation(args.keywords["cache_implementation"], node, state)
         if name in VERSION_PARSERS and args.args:
             return args.args[0]
         if name in VERSION_READERS and args.args and args.args[0].const() == "transformers":

@@ -37,7 +37,7 @@ class Definitions(Statements):
                     state.releases,
                     bases[0],
                     name,
-                    _parameters(node.params, method=True),
+                    _parameters(node.params),
                     unit.text(node),
                     frozenset(own),
                 )
@@ -58,7 +58,7 @@ class Definitions(Statements):
         base = owner.name
         definition = _definition(function.function)
         if isinstance(definition, cst.FunctionDef):
-            parameters = _parameters(definition.params, method=True)
+            parameters = _parameters(definition.params)
             text = function.function.text
             event = Overridden(self.unit, node, self.calls, state.releases, base, name, parameters, text)
             self.emit(event, base, name)
@@ -97,9 +97,9 @@ def _definition(function: Function) -> cst.CSTNode:
     return function.node if isinstance(function, LocalFunction) else function.definition[1]
 
 
-def _parameters(params: cst.Parameters, *, method: bool) -> tuple[str, ...]:
-    """The names of the parameters without the receiver, with "*" and "**" where others are taken."""
-    named = [p.name.value for p in (*params.posonly_params, *params.params)][1 if method else 0 :]
+def _parameters(params: cst.Parameters) -> tuple[str, ...]:
+    """The names of a method's parameters without the receiver, with "*" and "**" where others are taken."""
+    named = [p.name.value for p in (*params.posonly_params, *params.params)][1:]
     named += [p.name.value for p in params.kwonly_params]
     stars = ["*"] if isinstance(params.star_arg, cst.Param) else []
     return (*named, *stars, *(["**"] if params.star_kwarg is not None else []))

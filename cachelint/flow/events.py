@@ -79,16 +79,22 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Crop(Event):
+class OfCache(Event):
+    """Something that concerns one cache: `cache` is what was known of it just before."""
+
+    cache: Cache
+
+
+@dataclass(frozen=True, slots=True)
+class Crop(OfCache):
     """A call of `crop` on what is, or is taken for, a KV cache.
 
-    cache: what was known just before. length: what `get_seq_length()` can have been then. argument: the node,
+    length: what `get_seq_length()` can have been then. argument: the node,
     None where the call's shape hides it (no argument, `*args`). names: what forms the local names hold, so
     that a rewrite can spell them. over: the length minus the window, where something tells of one;
     a window is full from 0 on.
     """
 
-    cache: Cache
     receiver: cst.BaseExpression | None
     argument: cst.BaseExpression | None
     keyword: str | None
@@ -101,7 +107,7 @@ class Crop(Event):
     def layer(self) -> str:
         """The kind of layer whose contract decides: a static or quantised one where every layer is, else "full"."""
         layers = self.cache.layers
-        if layers and layers <= {"static", "static sliding"}:
+        if self.cache.is_static:
             return "static sliding" if "static sliding" in layers else "static"
         return "quantised" if layers == {"quantised"} else "full"
 
@@ -139,13 +145,6 @@ class Crop(Event):
             return ""
         text = " ".join(self.unit.text(self.argument).split())
         return text if len(text) <= 48 else f"{text[:45]}…"
-
-
-@dataclass(frozen=True, slots=True)
-class OfCache(Event):
-    """Something that concerns one cache: `cache` is what was known of it just before."""
-
-    cache: Cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,11 +281,9 @@ class Named(Event):
 
 @dataclass(frozen=True, slots=True)
 class Implementation(Event):
-    """A `cache_implementation` is chosen. cache: one is passed besides. value: the node that names it."""
+    """A `cache_implementation` is chosen at the node that names it."""
 
     name: str
-    cache: bool
-    value: cst.CSTNode
 
 
 @dataclass(frozen=True, slots=True)

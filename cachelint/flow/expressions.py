@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from cachelint.flow.dependence import names_in
+from cachelint.flow.dependence import dotted, names_in
 from cachelint.flow.machine import Machine
 from cachelint.flow.naming import is_cache_name
 from cachelint.flow.numbers import DIMENSION, Linear, Range
@@ -333,12 +333,7 @@ class Expressions(Machine):
 
     def path(self, node: cst.BaseExpression) -> str:
         """The dotted name of a name or attribute, empty for anything else."""
-        if isinstance(node, cst.Name):
-            return node.value
-        if isinstance(node, cst.Attribute):
-            base = self.path(node.value)
-            return f"{base}.{node.attr.value}" if base else ""
-        return ""
+        return dotted(node)
 
     def read_item(self, node: cst.Subscript, state: State) -> Value:
         receiver = self.eval(node.value, state)

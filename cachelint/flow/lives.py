@@ -10,7 +10,7 @@ from cachelint.flow.dependence import dotted
 from cachelint.flow.events import Aliased, LengthMoved, MaximumTested, Named, Tested
 from cachelint.flow.layers import Layers
 from cachelint.flow.library import is_transformers
-from cachelint.flow.state import Cell, Key, State
+from cachelint.flow.state import Key, State
 from cachelint.flow.values import TRUE, Const, Num, Ref, Tup, Value
 
 # Names that say that what they hold is to stay as it is.
@@ -125,15 +125,11 @@ class Lives(Layers):
 
     def maximum_tested(self, value: Value, node: cst.BaseExpression, how: str, state: State) -> None:
         """A value is tested as to whether it is something at all; of a maximum that is told."""
-        if not any(_MAXIMUM in self._open_cell(atom, state).fields for atom in value.refs()):
+        if not any(_MAXIMUM in state.cell(atom.oid).fields for atom in value.refs()):
             return
         operand = node.left if isinstance(node, cst.Comparison) else node
         event = MaximumTested(self.unit, node, self.calls, state.releases, how, operand)
         self.emit(event, "maximum")
-
-    @staticmethod
-    def _open_cell(atom: Ref, state: State) -> Cell:
-        return state.cell(atom.oid)
 
     # Names of the library
 

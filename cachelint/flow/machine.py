@@ -62,11 +62,8 @@ class Loop:
     continues: list[State] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class RunOfModel:
-    """A call that runs a model, with the bodies and call sites that led to it, outermost first."""
-
-    chain: tuple[tuple[tuple[cst.CSTNode, ...], cst.CSTNode], ...]
+# The bodies of the running functions with the call in each that led further, outermost first.
+Chain = tuple[tuple[tuple[cst.CSTNode, ...], cst.CSTNode], ...]
 
 
 class Numbering:
@@ -82,7 +79,7 @@ class Numbering:
         self.kept: set[str] = set()
         self.frames: dict[int, Frame] = {}
         # The calls that run models, by their numbers.
-        self.runs: dict[int, RunOfModel] = {}
+        self.runs: dict[int, Chain] = {}
         self._serial = 0
 
     def serial(self) -> int:

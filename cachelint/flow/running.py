@@ -14,7 +14,7 @@ from cachelint.flow.caches import ANY_RECORDING, Caches
 from cachelint.flow.configs import CHECKPOINT, KnownLayers
 from cachelint.flow.dependence import Dependence, calls_in, dotted, names_in
 from cachelint.flow.events import Implementation, Run
-from cachelint.flow.machine import RunOfModel
+from cachelint.flow.machine import Chain
 from cachelint.flow.numbers import DIMENSION, Linear, Range
 from cachelint.flow.project import Class
 from cachelint.flow.state import Cache, Cell, State
@@ -42,7 +42,7 @@ class Running(Caches):
         given, keyword = self._given(args, model, generates, state)
         self.reveal(given, node, state)
         number = self.place(("run", self.site(node)))
-        self.numbering.runs[number] = RunOfModel(tuple(self._chain(node)))
+        self.numbering.runs[number] = self._chain(node)
         self._tell_run(receiver, given, keyword, number, args, node, state, generates=generates, known=model)
         self._fill(receiver, given, number, args, node, state, generates=generates)
         taken = {oid for oid, _ in self.caches(given, state)}
@@ -176,9 +176,9 @@ class Running(Caches):
         self.emit(event, "run")
         chosen = args.keywords.get("cache_implementation")
         if generates and chosen is not None:
-            self.implementation(chosen, bool(caches), node, state)
+            self.implementation(chosen, node, state)
 
-    def implementation(self, chosen: Value, cache: bool, node: cst.CSTNode, state: State) -> None:
+    def implementation(self, chosen: Value, node: cst.CSTNode, state: State) -> None:
         """A `cache_implementation` is chosen, by an argument of a call or by a store."""
         name = chosen.const()
         if not isinstance(name, str):
@@ -186,7 +186,7 @@ class Running(Caches):
         arguments = node.args if isinstance(node, cst.Call) else ()
         place = next((a for a in arguments if a.keyword and a.keyword.value == "cache_implementation"), None)
         where = place.value if place is not None else node
-        self.emit(Implementation(self.unit, where, self.calls, state.releases, name, cache, where), "implementation")
+        self.emit(Implementation(self.unit, where, self.calls, state.releases, name), "implementation")
 
     def _model_name(self, receiver: Value, node: cst.Call, state: State) -> str:
         atom = receiver.single
@@ -241,8 +241,7 @@ class Running(Caches):
             yield "grown ids"
         if not empty and generates and cache.served:
             yield from self._prompt(cache.served, args, node)
-        static = cache.layers and cache.layers <= {"static", "static sliding"}
-        if static and not generates and number in cache.fed and self._new_text(args, number):
+        if cache.is_static and not generates and number in cache.fed and self._new_text(args, number):
             yield "other prompt"
         if self._other_model(cache.models, receiver, state):
             yield "other model"
@@ -267,7 +266,7 @@ class Running(Caches):
 
     # Prompts
 
-    def _chain(self, node: cst.CSTNode) -> list[tuple[tuple[cst.CSTNode, ...], cst.CSTNode]]:
+    def _chain(self, node: cst.CSTNode) -> Chain:
         """The bodies of the running functions with the call in each, outermost first; empty where that is not told."""
         sites: list[cst.CSTNode] = [node]
         trail = self.calls
@@ -275,8 +274,8 @@ class Running(Caches):
             sites.append(trail.step.node)
             trail = trail.before
         if len(sites) != len(self.stack):
-            return []
-        return [(tuple(frame.body), site) for frame, site in zip(self.stack, reversed(sites), strict=True)]
+            return ()
+        return tuple((tuple(frame.body), site) for frame, site in zip(self.stack, reversed(sites), strict=True))
 
     def _dependence(self, body: tuple[cst.CSTNode, ...]) -> Dependence:
         if body not in self.dependences:
@@ -289,15 +288,15 @@ class Running(Caches):
         chain = self._chain(node)
         if not inputs or not chain:
             return
-        earlier = [self.numbering.runs[number].chain for number in sorted(served)]
+        earlier = [self.numbering.runs[number] for number in sorted(served)]
         relations = [self._relation(chain, other, inputs) for other in earlier if other]
         if relations and all(relations):
             yield relations[0]
 
     def _relation(
         self,
-        chain: list[tuple[tuple[cst.CSTNode, ...], cst.CSTNode]],
-        other: tuple[tuple[tuple[cst.CSTNode, ...], cst.CSTNode], ...],
+        chain: Chain,
+        other: Chain,
         inputs: list[cst.BaseExpression],
     ) -> str:
         """ "other prompt", "same prompt", or nothing where the ids go on from what the other call gave."""
@@ -365,7 +364,7 @@ class Running(Caches):
         told = self._dependence(tuple(self.frame.body))
         names = told.behind(frozenset(name for node in self._inputs(args) for name in names_in(node)))
         texts = any(_TEXTS.search(name) for name in names & told.loops)
-        chain = self.numbering.runs[number].chain
+        chain = self.numbering.runs[number]
         if not texts or not chain or names & told.outcomes(chain[-1][1]):
             return False
         made = [node for name in names for node in told.values.get(name, ())]

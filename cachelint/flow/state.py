@@ -73,6 +73,11 @@ class Cache:
         """Whether something tells that a layer can be a sliding or chunked one."""
         return self.seen and bool(self.layers & {"sliding", "chunked"})
 
+    @property
+    def is_static(self) -> bool:
+        """Whether every layer is a static one."""
+        return bool(self.layers) and self.layers <= {"static", "static sliding"}
+
     def known_linear(self) -> bool:
         """Whether the model's layers are known, and a linear one is among them."""
         return self.seen and "linear" in self.layers and (self.sure or "sliding" not in self.layers)

@@ -99,7 +99,7 @@ class Statements(Calls):
             receiver = self.eval(target.value, state)
             self.store_attribute(receiver, target.attr.value, value, state, target)
             if target.attr.value == "cache_implementation":
-                self.implementation(value, False, target, state)
+                self.implementation(value, target, state)
         elif isinstance(target, cst.Subscript):
             self._store_item(target, value, state)
         elif isinstance(target, (cst.Tuple, cst.List)):

@@ -16,9 +16,13 @@ def render(diagnostics: Iterable[Diagnostic]) -> str:
 
 def line(diagnostic: Diagnostic) -> str:
     """One diagnostic on one line."""
-    place = f"{shown(diagnostic.path)}:{where(diagnostic)}"
+    return f"{shown(diagnostic.path)}:{where(diagnostic)}: {said(diagnostic)}"
+
+
+def said(diagnostic: Diagnostic) -> str:
+    """What is found, without where: `CODE [*] message`."""
     mark = "[*] " if diagnostic.fix and diagnostic.fix.applicability == "safe" and diagnostic.fix.edits else ""
-    return f"{place}: {diagnostic.code} {mark}{printable(diagnostic.message)}"
+    return f"{diagnostic.code} {mark}{printable(diagnostic.message)}"
 
 
 def where(diagnostic: Diagnostic) -> str:
